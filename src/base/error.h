@@ -5,7 +5,8 @@
 
 #include <hone/status.h>
 
-// Writes the formatted text into `error` (if not NULL) and returns `status`, so that it can be returned at once.
+// Writes the formatted text into `error` (if not NULL) and returns `status`, so that it can be returned at
+// once.
 hone_status hone_error_set(hone_error *error, hone_status status, const char *format, ...) HONE_PRINTF(3, 4);
 
 // Puts "text: " before the message already in `error`; used to add the file or row to a deeper failure.

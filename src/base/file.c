@@ -79,7 +79,7 @@ hone_status hone_file_open(const char *path, hone_source **out, hone_error *erro
     uint64_t size = 0;
     file_source *file = NULL;
     const size_t name_bytes = strlen(path) + 1;
-    hone_status status = HONE_OK;
+    hone_status status;
     HONE_TRY_GOTO(check_regular(path, descriptor, &size, error), fail);
     HONE_TRY_GOTO(hone_allocate(1, sizeof *file + name_bytes, "an open file", (void **)&file, error), fail);
     memcpy(file->name, path, name_bytes);

@@ -24,6 +24,7 @@ struct hone_output {
     uint64_t position; // bytes accepted
     size_t buffered;
     char *path;      // the target, links followed
+    char *folder;    // where the target lies; made early, so that commit cannot fail for lack of memory
     char *temporary; // NULL if direct
     char buffer[BUFFER_BYTES];
 };
@@ -48,40 +49,30 @@ static void destroy(hone_output *output) {
     if (output->descriptor >= 0) close(output->descriptor);
     if (output->temporary) unlink(output->temporary);
     hone_free(output->temporary);
+    hone_free(output->folder);
     hone_free(output->path);
     hone_free(output);
 }
 
-// Sets output->path: links are followed, so that the file behind a link is replaced and not the link.
+// Sets output->path: links are followed, so that the file behind a link is replaced and not the link. Sets
+// output->folder, the part before its last slash: none is ".", and "/x" lies in "/".
 static hone_status resolve(hone_output *output, const char *path, hone_error *error) {
     struct stat info;
     char *const real = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
     const char *const target = real ? real : path;
     const hone_status status = hone_copy_string(target, strlen(target), &output->path, error);
     free(real);
-    return status;
+    HONE_TRY(status);
+    const char *const slash = strrchr(output->path, '/');
+    if (!slash) return hone_copy_string(".", 1, &output->folder, error);
+    const size_t length = slash == output->path ? 1 : (size_t)(slash - output->path);
+    return hone_copy_string(output->path, length, &output->folder, error);
 }
 
-// The part of a path before its last slash: "" is ".", and "/x" lies in "/".
-static hone_status folder_of(const char *path, char **out, hone_error *error) {
-    const char *const slash = strrchr(path, '/');
-    if (!slash) return hone_copy_string(".", 1, out, error);
-    return hone_copy_string(path, slash == path ? 1 : (size_t)(slash - path), out, error);
-}
-
-static hone_status cannot_create(const char *path, int code, hone_error *error) {
-    if (code != ENOENT) return hone_error_system(error, code, "cannot create '%s'", path);
-    char *folder = NULL;
-    HONE_TRY(folder_of(path, &folder, error));
-    const bool missing = !hone_path_exists(folder);
-    if (missing) {
-        (void)hone_error_set(error, HONE_NOT_FOUND, "cannot create '%s': the folder '%s' does not exist",
-                             path, folder);
-    } else {
-        (void)hone_error_system(error, code, "cannot create '%s'", path);
-    }
-    hone_free(folder);
-    return HONE_NOT_FOUND;
+static hone_status cannot_create(const hone_output *output, int code, hone_error *error) {
+    HONE_FAIL_IF(code == ENOENT && !hone_path_exists(output->folder), error, NOT_FOUND,
+                 "cannot create '%s': the folder '%s' does not exist", output->path, output->folder);
+    return hone_error_system(error, code, "cannot create '%s'", output->path);
 }
 
 // Creates the temporary file. A name may be taken: by another output of this process, or by what a killed
@@ -100,7 +91,7 @@ static hone_status create_temporary(hone_output *output, hone_error *error) {
     }
     hone_free(output->temporary); // not ours: destroy must not remove it
     output->temporary = NULL;
-    return cannot_create(output->path, code, error);
+    return cannot_create(output, code, error);
 }
 
 static hone_status open_target(hone_output *output, hone_error *error) {
@@ -122,7 +113,7 @@ hone_status hone_output_create(const char *path, hone_output **out, hone_error *
     hone_output *output = NULL;
     HONE_TRY(HONE_NEW(&output, "an output file", error));
     output->descriptor = -1;
-    hone_status status = HONE_OK;
+    hone_status status;
     HONE_TRY_GOTO(resolve(output, path, error), fail);
     HONE_TRY_GOTO(open_target(output, error), fail);
     *out = output;
@@ -200,19 +191,14 @@ static int sync_descriptor(int descriptor) {
 }
 
 // Makes the new name last. A folder that may not be read cannot be opened for that; the file itself is safe.
-static hone_status sync_folder(const char *path, hone_error *error) {
-    char *folder = NULL;
-    HONE_TRY(folder_of(path, &folder, error));
+static hone_status sync_folder(const char *folder, hone_error *error) {
     const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = descriptor < 0 ? errno : sync_descriptor(descriptor);
+    const int code = descriptor < 0 ? errno : sync_descriptor(descriptor);
     if (descriptor >= 0) close(descriptor);
-    if (code == EACCES) code = 0;
-    if (code != 0) {
-        (void)hone_error_system(error, code, "cannot write the folder '%s'", folder);
-        if (error) error->status = HONE_IO;
-    }
-    hone_free(folder);
-    return code == 0 ? HONE_OK : HONE_IO;
+    if (code == 0 || code == EACCES) return HONE_OK;
+    (void)hone_error_system(error, code, "cannot write the folder '%s'", folder);
+    if (error) error->status = HONE_IO;
+    return HONE_IO;
 }
 
 // Everything up to the rename.
@@ -229,7 +215,7 @@ static hone_status finish(hone_output *output, hone_error *error) {
     if (rename(output->temporary, output->path) != 0) return fail(output, errno, error);
     hone_free(output->temporary);
     output->temporary = NULL;
-    return sync_folder(output->path, error);
+    return sync_folder(output->folder, error);
 }
 
 hone_status hone_output_commit(hone_output **output, hone_error *error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that share numbered tasks. Who runs a task never changes its result: tasks are fixed by shape, not by threads.
+// Threads that share numbered tasks. Who runs a task never changes its result: tasks are fixed by shape, not
+// by threads.
 #ifndef HONE_BASE_POOL_H
 #define HONE_BASE_POOL_H
 
@@ -7,7 +8,8 @@
 
 typedef struct hone_pool hone_pool;
 
-// `threads` >= 1 counts the calling thread; 0 = one per available core. pthreads; workers spin briefly, then sleep.
+// `threads` >= 1 counts the calling thread; 0 = one per available core. pthreads; workers spin briefly, then
+// sleep.
 HONE_MUST_USE hone_status hone_pool_create(int threads, hone_pool **out, hone_error *error);
 void hone_pool_destroy(hone_pool *pool);
 int hone_pool_threads(const hone_pool *pool);

@@ -6,11 +6,11 @@
 #include "base/memory.h"
 
 typedef struct hone_text {
-    char *bytes;      // NUL-terminated when not NULL
-    size_t length;    // without the NUL
+    char *bytes;   // NUL-terminated when not NULL
+    size_t length; // without the NUL
     size_t capacity;
-    bool failed;      // an append ran out of memory; later appends do nothing
-} hone_text; // zero-initialised is empty
+    bool failed; // an append ran out of memory; later appends do nothing
+} hone_text;     // zero-initialised is empty
 
 void hone_text_append(hone_text *text, const char *bytes, size_t length);
 void hone_text_print(hone_text *text, const char *format, ...) HONE_PRINTF(2, 3);
@@ -22,7 +22,8 @@ void hone_text_clear(hone_text *text); // frees; empty and usable again
 // HONE_OUT_OF_MEMORY if an append failed.
 HONE_MUST_USE hone_status hone_text_status(const hone_text *text, hone_error *error);
 
-// UTF-8: bytes of the valid sequence at `bytes` (1-4), 0 if none. Overlong forms, surrogates and > U+10FFFF are not valid.
+// UTF-8: bytes of the valid sequence at `bytes` (1-4), 0 if none. Overlong forms, surrogates and > U+10FFFF
+// are not valid.
 size_t hone_utf8_length(const char *bytes, size_t length, uint32_t *code_point);
 // Bytes written, 0 for what has no encoding (surrogates, > U+10FFFF).
 size_t hone_utf8_encode(uint32_t code_point, char out[4]);
