@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public face of devices: names, checks that all devices share, and the call through the vtable.
+#include "device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct device_kind {
+    const char *name;
+    hone_status (*open)(const hone_device_description *description, hone_device **out, hone_error *error);
+} device_kind;
+
+// In the order in which "auto" tries them; the last of the real ones always opens.
+static const device_kind kinds[] = {{"cpu", hone_cpu_open}, {"null", hone_null_open}};
+
+hone_status hone_device_open(const hone_device_description *description, hone_device **out, hone_error *error) {
+    const hone_device_description fallback = {0};
+    const hone_device_description *const wanted = description ? description : &fallback;
+    const char *name = wanted->name ? wanted->name : "auto";
+    if (strcmp(name, "auto") == 0) name = "cpu";
+    HONE_FAIL_IF(wanted->threads < 0 || wanted->threads > 1024, error, INVALID_ARGUMENT,
+                 "%d threads cannot be: give 1 to 1024, or 0 for one a core", wanted->threads);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(name, kinds[i].name) == 0) return kinds[i].open(wanted, out, error);
+    }
+    if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0)
+        HONE_FAIL(error, UNSUPPORTED, "device '%s': this version of hone computes on the CPU only; use --device cpu", name);
+    HONE_FAIL(error, INVALID_ARGUMENT, "there is no device '%s': use auto or cpu", name);
+}
+
+void hone_device_close(hone_device *device) {
+    if (device) device->vtable->close(device);
+}
+
+const char *hone_device_name(const hone_device *device) {
+    return device->name;
+}
+
+const char *hone_device_detail(const hone_device *device) {
+    return device->detail;
+}
+
+void hone_device_usage(const hone_device *device, size_t *bytes, size_t *buffers) {
+    if (bytes) *bytes = device->bytes;
+    if (buffers) *buffers = device->buffers;
+}
+
+hone_status hone_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error) {
+    *out = NULL;
+    HONE_TRY(device->vtable->buffer_create(device, bytes, what, out, error));
+    (*out)->device = device;
+    (*out)->bytes = bytes;
+    device->bytes += bytes;
+    device->buffers++;
+    return HONE_OK;
+}
+
+void hone_buffer_destroy(hone_buffer *buffer) {
+    if (!buffer) return;
+    buffer->device->bytes -= buffer->bytes;
+    buffer->device->buffers--;
+    buffer->device->vtable->buffer_destroy(buffer);
+}
+
+size_t hone_buffer_bytes(const hone_buffer *buffer) {
+    return buffer->bytes;
+}
+
+static hone_status check_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_error *error) {
+    HONE_FAIL_IF(offset > buffer->bytes || bytes > buffer->bytes - offset, error, INVALID_ARGUMENT,
+                 "bytes %zu to %zu are outside of a buffer of %zu", offset, offset + bytes, buffer->bytes);
+    return HONE_OK;
+}
+
+hone_status hone_buffer_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error) {
+    HONE_TRY(check_range(buffer, offset, bytes, error));
+    return bytes ? buffer->device->vtable->upload(buffer, offset, data, bytes, error) : HONE_OK;
+}
+
+hone_status hone_buffer_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
+    HONE_TRY(check_range(buffer, offset, bytes, error));
+    return bytes ? buffer->device->vtable->download(buffer, offset, data, bytes, error) : HONE_OK;
+}
+
+// Every constant and state must have its buffer, and lie within it.
+static hone_status check_bindings(const hone_plan *plan, hone_device *device, hone_error *error) {
+    for (size_t v = 1; v < plan->value_count; v++) {
+        const hone_plan_value *const value = &plan->values[v];
+        if (value->storage == HONE_STORAGE_TEMPORARY) continue;
+        const char *const name = plan->graph->values[value->origin].name;
+        HONE_FAIL_IF(!value->buffer, error, INVALID_ARGUMENT, "value '%s' has no buffer", name ? name : "?");
+        HONE_FAIL_IF(value->buffer->device != device, error, INVALID_ARGUMENT, "value '%s' lies on another device",
+                     name ? name : "?");
+        HONE_FAIL_IF(value->offset > value->buffer->bytes || value->bytes > value->buffer->bytes - value->offset, error,
+                     INVALID_ARGUMENT, "value '%s' does not fit into its buffer", name ? name : "?");
+    }
+    return HONE_OK;
+}
+
+hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
+                                hone_error *error) {
+    if (*out) return device->vtable->program_create(device, plan, arena, out, error); // going on after HONE_PENDING
+    HONE_TRY(check_bindings(plan, device, error));
+    const size_t needed = plan->bytes.temporaries;
+    HONE_FAIL_IF(arena && arena->bytes < needed, error, INVALID_ARGUMENT, "the arena has %zu bytes, the plan needs %zu",
+                 arena->bytes, needed);
+    hone_buffer *own = NULL;
+    if (!arena) HONE_TRY(hone_buffer_create(device, needed, "the arena", &own, error));
+    const hone_status status = device->vtable->program_create(device, plan, arena ? arena : own, out, error);
+    if (*out) {
+        (*out)->owns_arena = own != NULL;
+    } else {
+        hone_buffer_destroy(own);
+    }
+    return status;
+}
+
+void hone_program_destroy(hone_program *program) {
+    if (!program) return;
+    hone_buffer *const arena = program->owns_arena ? program->arena : NULL;
+    program->device->vtable->program_destroy(program);
+    hone_buffer_destroy(arena);
+}
+
+hone_status hone_program_submit(hone_program *program, int segment, const double *live, size_t live_count,
+                                hone_error *error) {
+    HONE_FAIL_IF(segment < 0 || segment > program->plan->graph->segment, error, INVALID_ARGUMENT,
+                 "the graph has no segment %d", segment);
+    return program->device->vtable->submit(program, segment, live, live_count, error);
+}
+
+hone_status hone_program_wait(hone_program *program, hone_error *error) {
+    return program->device->vtable->wait(program, error);
+}
+
+uint32_t hone_program_flags(hone_program *program) {
+    return program->device->vtable->flags(program);
+}
+
+hone_status hone_program_locate(hone_program *program, hone_value value, hone_buffer **buffer, size_t *offset,
+                                hone_error *error) {
+    const hone_plan *const plan = program->plan;
+    const uint32_t v = value.id < plan->graph->value_count ? plan->of_graph[value.id] : 0;
+    HONE_FAIL_IF(v == 0, error, NOT_FOUND, "the program does not compute that value");
+    const hone_plan_value *const root = &plan->values[plan->values[v].root];
+    HONE_FAIL_IF(root->storage == HONE_STORAGE_TEMPORARY && !root->keep, error, INVALID_ARGUMENT,
+                 "the value is not kept: mark it with hone_graph_keep");
+    *buffer = root->storage == HONE_STORAGE_TEMPORARY ? program->arena : root->buffer;
+    *offset = root->offset;
+    return HONE_OK;
+}
+
+void hone_program_profile(hone_program *program, bool on) {
+    if (program->device->vtable->profile) program->device->vtable->profile(program, on);
+}
+
+size_t hone_program_profile_rows(const hone_program *program, hone_profile_row *rows, size_t capacity) {
+    return program->device->vtable->profile_rows ? program->device->vtable->profile_rows(program, rows, capacity) : 0;
+}

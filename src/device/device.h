@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device vtable: what each kind of device implements.
+#ifndef HONE_DEVICE_DEVICE_H
+#define HONE_DEVICE_DEVICE_H
+
+#include <stdatomic.h>
+
+#include <hone/graph.h>
+
+#include "graph/plan.h"
+
+typedef struct hone_device_vtable {
+    // Frees the device; all its buffers and programs are gone by then.
+    void (*close)(hone_device *device);
+
+    // --- buffers: created zeroed; the fields `device` and `bytes` are filled in by the caller
+    hone_status (*buffer_create)(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error);
+    void (*buffer_destroy)(hone_buffer *buffer);
+    hone_status (*upload)(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
+    // May return HONE_PENDING.
+    hone_status (*download)(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
+
+    // --- programs: `plan` has been checked; `arena` is large enough. May return HONE_PENDING.
+    hone_status (*program_create)(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
+                                  hone_error *error);
+    void (*program_destroy)(hone_program *program);
+    hone_status (*submit)(hone_program *program, int segment, const double *live, size_t live_count, hone_error *error);
+    // May return HONE_PENDING.
+    hone_status (*wait)(hone_program *program, hone_error *error);
+    uint32_t (*flags)(hone_program *program);
+
+    // --- optional: NULL means that the device cannot tell
+    void (*profile)(hone_program *program, bool on);
+    size_t (*profile_rows)(const hone_program *program, hone_profile_row *rows, size_t capacity);
+} hone_device_vtable;
+
+// Each device's own struct begins with this one; likewise buffers and programs.
+struct hone_device {
+    const hone_device_vtable *vtable;
+    char name[32];
+    char detail[160];
+    int padding;           // sequence lengths are padded to a multiple of this
+    size_t bytes, buffers; // held now
+};
+
+struct hone_buffer {
+    hone_device *device;
+    size_t bytes;
+    void *data; // host address where the device has one (cpu, null); NULL otherwise
+};
+
+struct hone_program {
+    hone_device *device;
+    const hone_plan *plan;
+    hone_buffer *arena;
+    bool owns_arena;
+};
+
+HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out, hone_error *error);
+HONE_MUST_USE hone_status hone_null_open(const hone_device_description *description, hone_device **out, hone_error *error);
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The null device: a CPU device behind a script of delays and failures, so that step machines can be tested.
+#include "device/null/null.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+typedef struct null_device {
+    hone_device base;
+    hone_device *inner; // does the work
+    hone_null_script script;
+    uint64_t submits;
+    int waited; // answers "pending" given for the call in progress
+} null_device;
+
+typedef struct null_program {
+    hone_program base;
+    hone_program *inner;
+} null_program;
+
+// True while the caller must come again.
+static bool still_pending(null_device *device) {
+    if (device->waited < device->script.pending) {
+        device->waited++;
+        return true;
+    }
+    device->waited = 0;
+    return false;
+}
+
+static void null_close(hone_device *base) {
+    null_device *const device = (null_device *)base;
+    hone_device_close(device->inner);
+    hone_free(device);
+}
+
+static hone_status null_buffer_create(hone_device *base, size_t bytes, const char *what, hone_buffer **out,
+                                      hone_error *error) {
+    hone_device *const inner = ((null_device *)base)->inner;
+    return inner->vtable->buffer_create(inner, bytes, what, out, error);
+}
+
+static void null_buffer_destroy(hone_buffer *buffer) {
+    ((null_device *)buffer->device)->inner->vtable->buffer_destroy(buffer);
+}
+
+static hone_status null_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error) {
+    return ((null_device *)buffer->device)->inner->vtable->upload(buffer, offset, data, bytes, error);
+}
+
+static hone_status null_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
+    null_device *const device = (null_device *)buffer->device;
+    if (still_pending(device)) return HONE_PENDING;
+    return device->inner->vtable->download(buffer, offset, data, bytes, error);
+}
+
+static hone_status null_program_create(hone_device *base, const hone_plan *plan, hone_buffer *arena, hone_program **out,
+                                       hone_error *error) {
+    null_device *const device = (null_device *)base;
+    null_program *program = (null_program *)*out;
+    if (!program) {
+        HONE_TRY(HONE_NEW(&program, "a program", error));
+        program->base = (hone_program){.device = base, .plan = plan, .arena = arena};
+        hone_device *const inner = device->inner;
+        const hone_status status = inner->vtable->program_create(inner, plan, arena, &program->inner, error);
+        if (status != HONE_OK) {
+            hone_free(program);
+            return status;
+        }
+        *out = &program->base;
+    }
+    return still_pending(device) ? HONE_PENDING : HONE_OK;
+}
+
+static void null_program_destroy(hone_program *base) {
+    null_program *const program = (null_program *)base;
+    program->inner->device->vtable->program_destroy(program->inner);
+    hone_free(program);
+}
+
+static hone_status null_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error) {
+    null_device *const device = (null_device *)base->device;
+    const uint64_t number = ++device->submits;
+    if (device->script.fail_at_submit && number >= device->script.fail_at_submit)
+        HONE_FAIL(error, DEVICE_LOST, "the device was lost at submit %llu", (unsigned long long)number);
+    if (device->script.zeros_at_submit == number) {
+        memset(base->arena->data, 0, base->arena->bytes);
+        return HONE_OK;
+    }
+    hone_program *const inner = ((null_program *)base)->inner;
+    return inner->device->vtable->submit(inner, segment, live, live_count, error);
+}
+
+static hone_status null_wait(hone_program *base, hone_error *error) {
+    (void)error;
+    return still_pending((null_device *)base->device) ? HONE_PENDING : HONE_OK;
+}
+
+static uint32_t null_flags(hone_program *base) {
+    hone_program *const inner = ((null_program *)base)->inner;
+    return inner->device->vtable->flags(inner);
+}
+
+static const hone_device_vtable null_vtable = {
+    .close = null_close,
+    .buffer_create = null_buffer_create,
+    .buffer_destroy = null_buffer_destroy,
+    .upload = null_upload,
+    .download = null_download,
+    .program_create = null_program_create,
+    .program_destroy = null_program_destroy,
+    .submit = null_submit,
+    .wait = null_wait,
+    .flags = null_flags,
+};
+
+hone_status hone_null_open(const hone_device_description *description, hone_device **out, hone_error *error) {
+    *out = NULL;
+    null_device *device;
+    HONE_TRY(HONE_NEW(&device, "a device", error));
+    const hone_status status = hone_cpu_open(description, &device->inner, error);
+    if (status != HONE_OK) {
+        hone_free(device);
+        return status;
+    }
+    device->base.vtable = &null_vtable;
+    device->base.padding = device->inner->padding;
+    snprintf(device->base.name, sizeof(device->base.name), "null");
+    snprintf(device->base.detail, sizeof(device->base.detail), "for tests");
+    *out = &device->base;
+    return HONE_OK;
+}
+
+void hone_null_set_script(hone_device *base, const hone_null_script *script) {
+    null_device *const device = (null_device *)base;
+    device->script = *script;
+    device->submits = 0;
+    device->waited = 0;
+}
+
+uint64_t hone_null_submits(const hone_device *base) {
+    return ((const null_device *)base)->submits;
+}

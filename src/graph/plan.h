@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as devices read it: steps in order, and the place of every value.
+#ifndef HONE_GRAPH_PLAN_H
+#define HONE_GRAPH_PLAN_H
+
+#include "graph/internal.h"
+
+// A value of the plan: one of the graph, or the copy that a recomputed node makes.
+typedef struct hone_plan_value {
+    hone_tensor_type type;
+    hone_storage storage;
+    hone_buffer *buffer; // constants and state
+    size_t offset;       // constants and state: in buffer; temporaries: in the arena
+    size_t bytes;
+    uint32_t root;       // the value whose bytes these are (itself, unless a view or written in place)
+    uint32_t first, last; // steps in which a root lives
+    bool keep;
+    bool mutated;        // state that a step writes
+    uint32_t origin;     // the graph's value
+} hone_plan_value;
+
+typedef struct hone_plan_step {
+    hone_node node; // its inputs and outputs name plan values, not graph values
+    bool recomputed;
+    bool alias;     // a view: nothing to run
+} hone_plan_step;
+
+struct hone_plan {
+    const hone_graph *graph;
+    hone_arena arena;
+    hone_plan_value *values; // [0] is "no value"
+    size_t value_count, value_capacity;
+    hone_plan_step *steps;
+    size_t step_count, step_capacity;
+    uint32_t segment_first[HONE_MAX_SEGMENTS + 1]; // steps of segment s: [segment_first[s], segment_first[s + 1])
+    int segment_count;
+    uint32_t *of_graph; // [graph values] plan value of the forward pass; 0 if not in the plan
+    hone_plan_bytes bytes;
+};
+
+// Lays out the temporaries: sets offset of every root, and bytes.temporaries and lower_bound. Offsets are multiples of
+// HONE_BUFFER_ALIGNMENT.
+HONE_MUST_USE hone_status hone_plan_place(hone_plan *plan, hone_error *error);
+
+#endif
