@@ -82,6 +82,7 @@ typedef struct hone_op_call {
 } hone_op_call;
 
 #define HONE_FLAG_INDEX 1u // an index computed in the graph was out of range and was clamped
+#define HONE_FLAG_COUNT 2u // fused_ce: n_valid was not positive though rows are supervised; loss and gradient are NaN
 
 // Bytes of working memory a call wants on the CPU; known from shapes alone.
 typedef struct hone_cpu_needs {
@@ -108,6 +109,7 @@ enum {
     HONE_OP_IN_PLACE_1 = 8,   // the same for tensor input 1
     HONE_OP_IN_PLACE_OUTPUT_1 = 32, // output 1 may be written over tensor input 0 when both have the same type
     HONE_OP_EFFECT = 16,      // mutates an argument; keeps program order, is never removed or recomputed (set by "(a!)")
+    HONE_OP_IN_PLACE_OUT1 = 32, // output 1 may be written over tensor input 0 when both have the same type
 };
 
 struct hone_op {

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators of this family that stand in rows.c.
+#ifndef HONE_OPS_GATHER_H
+#define HONE_OPS_GATHER_H
+
+#include <hone/op.h>
+
+extern const hone_op hone_op_rows_gather;
+extern const hone_op hone_op_rows_scatter;
+extern const hone_op hone_op_zero;
+
+#endif
