@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds everything once more with the address and undefined-behaviour sanitizers and runs the tests of the code there.
+# usage: sanitize.sh FOLDER
+set -eu
+build=$1
+cd "$(dirname "$0")/../.."
+
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DHONE_SANITIZE=ON \
+    -DHONE_WERROR=OFF >"$build.log" 2>&1 || {
+    cat "$build.log"
+    exit 1
+}
+cmake --build "$build" -j "$(nproc)" >"$build.log" 2>&1 || {
+    tail -n 60 "$build.log"
+    exit 1
+}
+ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
+UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS UBSAN_OPTIONS
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -LE 'long|checks|whole' --timeout 900

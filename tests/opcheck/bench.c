@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times the cases: the smallest and the median time of a call, bytes and operations a second.
+#include "opcheck/check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+
+#define BENCH_SECONDS 0.3
+#define BENCH_CALLS   200
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static hone_status time_case(check_program *program, double *times, size_t *count, hone_error *error) {
+    HONE_TRY(check_program_run(program, false, error)); // writes the inputs, warms up
+    const double started = hone_clock_seconds();
+    *count = 0;
+    do {
+        const double before = hone_clock_seconds();
+        HONE_TRY(check_program_run(program, true, error));
+        times[(*count)++] = hone_clock_seconds() - before;
+    } while (*count < BENCH_CALLS && (*count < 3 || hone_clock_seconds() - started < BENCH_SECONDS));
+    return HONE_OK;
+}
+
+// Every input and output once; what an operator reads twice or keeps in a cache does not count.
+static double bytes_of(const check_case *drawn) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < drawn->row->input_count; i++) bytes += drawn->inputs[i].bytes << drawn->mutated[i];
+    for (size_t i = 0; i < drawn->output_count; i++) bytes += drawn->outputs[i].bytes;
+    return (double)bytes;
+}
+
+void check_bench(check_session *session, const hone_op_case *row) {
+    check_case drawn;
+    check_program program = {0};
+    hone_error error = {0};
+    double times[BENCH_CALLS];
+    size_t count;
+    if (check_case_open(&drawn, row, session->seed, &error) != HONE_OK ||
+        check_program_forward(&program, session->devices[0], &drawn, &error) != HONE_OK ||
+        time_case(&program, times, &count, &error) != HONE_OK) {
+        check_fail(session, &drawn, 0, "%s", error.message);
+    } else {
+        qsort(times, count, sizeof(times[0]), by_size);
+        const double median = times[count / 2];
+        printf("%-36s %-36s %9.4f ms %9.4f ms %8.2f GB/s", row->op, row->name, times[0] * 1e3, median * 1e3,
+               bytes_of(&drawn) / median * 1e-9);
+        if (row->bench_flop) printf(" %8.1f GFLOP/s", (double)row->bench_flop / median * 1e-9);
+        printf("\n");
+        fflush(stdout);
+        session->case_count++;
+    }
+    check_program_close(&program);
+    check_case_close(&drawn);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a case on a device: buffers with guards, the graph, its plan and program, what comes back.
+#include "opcheck/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+size_t check_round_up(size_t bytes) {
+    return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+}
+
+hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
+    if (bytes == 0) return HONE_OK;
+    hone_status status;
+    do {
+        status = hone_buffer_download(buffer, offset, data, bytes, error);
+    } while (status == HONE_PENDING);
+    return status;
+}
+
+// --- the graph -----------------------------------------------------------------------------------------------------
+
+// The case's call with its inputs as values of the graph. buffers == NULL: shapes only.
+static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers, hone_value *values,
+                            size_t list_outputs, hone_error *error) {
+    const hone_op_case *const row = drawn->row;
+    for (size_t i = 0; i < row->input_count; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "input%zu", i);
+        hone_buffer *const buffer = buffers ? buffers[i] : NULL;
+        const hone_tensor_type *const type = &drawn->inputs[i].type;
+        // What can be differentiated or written is state; codes and indices are constants.
+        values[i] = drawn->mutated[i] || check_is_float(type->dtype)
+                        ? hone_graph_state(graph, name, *type, buffer, CHECK_GUARD)
+                        : hone_graph_constant(graph, name, *type, buffer, CHECK_GUARD);
+    }
+    hone_argument arguments[HONE_CASE_ARGUMENTS];
+    hone_value lists[HONE_CASE_INPUTS];
+    size_t listed = 0;
+    int64_t live = 0;
+    for (size_t i = 0; i < row->argument_count; i++) {
+        arguments[i] = row->arguments[i];
+        if (arguments[i].kind == HONE_ARGUMENT_TENSOR) arguments[i].value = values[arguments[i].value.id - 1];
+        if (arguments[i].kind == HONE_ARGUMENT_LIVE) arguments[i].integer = live++;
+        if (arguments[i].kind != HONE_ARGUMENT_TENSORS) continue;
+        HONE_FAIL_IF(listed + arguments[i].count > HONE_CASE_INPUTS, error, INVALID_ARGUMENT,
+                     "the case lists more than %d tensors", HONE_CASE_INPUTS);
+        for (size_t j = 0; j < arguments[i].count; j++) lists[listed + j] = values[arguments[i].values[j].id - 1];
+        arguments[i].values = &lists[listed];
+        listed += arguments[i].count;
+    }
+    hone_value outputs[CHECK_OUTPUTS];
+    hone_graph_call(graph, row->op, arguments, row->argument_count, outputs, list_outputs);
+    return hone_graph_status(graph, error);
+}
+
+static hone_status try_output_types(const check_case *drawn, size_t list_outputs, hone_tensor_type *types, size_t *count,
+                                    hone_error *error) {
+    hone_graph *graph;
+    hone_value values[HONE_CASE_INPUTS];
+    HONE_TRY(hone_graph_create(&graph, error));
+    const hone_status status = add_call(graph, drawn, NULL, values, list_outputs, error);
+    if (status == HONE_OK) {
+        const hone_node *const node = hone_graph_node(graph, hone_graph_node_count(graph) - 1);
+        *count = hone_node_output_count(node);
+        for (size_t i = 0; i < *count; i++) types[i] = *hone_graph_type(graph, hone_node_output(node, i));
+    }
+    hone_graph_destroy(graph);
+    return status;
+}
+
+hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count, hone_error *error) {
+    if (!drawn->schema->output_list) return try_output_types(drawn, 0, types, count, error);
+    // An operator that gives a list refuses every length but the right one.
+    hone_status status = HONE_OK;
+    for (size_t length = 1; length <= CHECK_OUTPUTS; length++) {
+        status = try_output_types(drawn, length, types, count, error);
+        if (status == HONE_OK) return HONE_OK;
+    }
+    return status;
+}
+
+static void add_result(check_program *program, hone_value value, const char *what, size_t index) {
+    check_result *const result = &program->results[program->result_count++];
+    *result = (check_result){.value = value, .index = index};
+    snprintf(result->what, sizeof(result->what), "%s %zu", what, index);
+    if (!value.id) return;
+    result->type = *hone_graph_type(program->graph, value);
+    result->bytes = hone_type_bytes(&result->type);
+    hone_graph_keep(program->graph, value);
+}
+
+// --- buffers -------------------------------------------------------------------------------------------------------
+
+static hone_status create_buffer(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error) {
+    return hone_buffer_create(device, CHECK_GUARD + check_round_up(bytes) + CHECK_GUARD, what, out, error);
+}
+
+static bool is_own(const check_program *program, const hone_buffer *buffer) {
+    for (size_t i = 0; i < HONE_CASE_INPUTS; i++) {
+        if (program->inputs[i] == buffer) return true;
+    }
+    for (size_t i = 0; i < CHECK_OUTPUTS; i++) {
+        if (program->seeds[i] == buffer) return true;
+    }
+    return false;
+}
+
+// Where the results lie; what is not in a buffer of ours lies in the program's arena.
+static hone_status locate_results(check_program *program, hone_error *error) {
+    for (size_t i = 0; i < program->result_count; i++) {
+        check_result *const result = &program->results[i];
+        if (!result->value.id) continue;
+        HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset, error));
+        bool known = is_own(program, result->buffer);
+        for (size_t j = 0; j < program->arena_count; j++) known |= program->arenas[j] == result->buffer;
+        if (!known && program->arena_count < CHECK_ARENAS) program->arenas[program->arena_count++] = result->buffer;
+    }
+    return HONE_OK;
+}
+
+static hone_status make_program(check_program *program, size_t first_backward_node, hone_error *error) {
+    const hone_plan_options options = {.first_backward_node = first_backward_node};
+    HONE_TRY(hone_plan_create(program->graph, &options, &program->plan, error));
+    hone_status status;
+    do {
+        status = hone_program_create(program->device, program->plan, &program->program, error);
+    } while (status == HONE_PENDING);
+    HONE_TRY(status);
+    return locate_results(program, error);
+}
+
+static hone_status begin(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
+    *program = (check_program){.device = device, .drawn = drawn};
+    for (size_t i = 0; i < drawn->row->input_count; i++) {
+        HONE_TRY(create_buffer(device, drawn->inputs[i].bytes, "a case's input", &program->inputs[i], error));
+    }
+    for (size_t i = 0; i < drawn->row->argument_count; i++) {
+        const hone_argument *const argument = &drawn->row->arguments[i];
+        if (argument->kind == HONE_ARGUMENT_LIVE) program->live[program->live_count++] = argument->real;
+    }
+    HONE_TRY(hone_graph_create(&program->graph, error));
+    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count, error);
+}
+
+hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
+    HONE_TRY(begin(program, device, drawn, error));
+    const hone_node *const node = hone_graph_node(program->graph, 0);
+    for (size_t i = 0; i < drawn->output_count; i++) add_result(program, hone_node_output(node, i), "output", i);
+    for (size_t i = 0; i < drawn->row->input_count; i++) {
+        if (drawn->mutated[i]) add_result(program, program->input_values[i], "mutated input", i);
+    }
+    return make_program(program, 0, error);
+}
+
+hone_status check_program_gradient(check_program *program, hone_device *device, const check_case *drawn,
+                                   const check_tensor *seeds, uint32_t wrt, hone_error *error) {
+    HONE_TRY(begin(program, device, drawn, error));
+    program->backward = true;
+    const hone_node *const node = hone_graph_node(program->graph, 0);
+    hone_value outputs[CHECK_OUTPUTS];
+    hone_value seed_values[CHECK_OUTPUTS];
+    size_t seeded = 0;
+    for (size_t i = 0; i < drawn->output_count; i++) {
+        if (!seeds[i].values) continue;
+        HONE_TRY(create_buffer(device, seeds[i].bytes, "a seed", &program->seeds[i], error));
+        HONE_TRY(hone_buffer_upload(program->seeds[i], CHECK_GUARD, seeds[i].data, seeds[i].bytes, error));
+        outputs[seeded] = hone_node_output(node, i);
+        seed_values[seeded++] = hone_graph_state(program->graph, "seed", seeds[i].type, program->seeds[i], CHECK_GUARD);
+    }
+    hone_value inputs[HONE_CASE_INPUTS];
+    hone_value gradients[HONE_CASE_INPUTS] = {0};
+    size_t indices[HONE_CASE_INPUTS];
+    size_t count = 0;
+    for (size_t i = 0; i < drawn->row->input_count; i++) {
+        if (!(wrt >> i & 1)) continue;
+        indices[count] = i;
+        inputs[count++] = program->input_values[i];
+    }
+    const size_t first_backward_node = hone_graph_node_count(program->graph);
+    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, gradients, error));
+    for (size_t i = 0; i < count; i++) add_result(program, gradients[i], "gradient of input", indices[i]);
+    HONE_TRY(hone_graph_status(program->graph, error));
+    bool any = false;
+    for (size_t i = 0; i < count; i++) any |= gradients[i].id != 0;
+    return any ? make_program(program, first_backward_node, error) : HONE_OK;
+}
+
+void check_program_close(check_program *program) {
+    hone_program_destroy(program->program);
+    hone_plan_destroy(program->plan);
+    hone_graph_destroy(program->graph);
+    for (size_t i = 0; i < HONE_CASE_INPUTS; i++) hone_buffer_destroy(program->inputs[i]);
+    for (size_t i = 0; i < CHECK_OUTPUTS; i++) hone_buffer_destroy(program->seeds[i]);
+}
+
+// --- running -------------------------------------------------------------------------------------------------------
+
+// 0xFF bytes are NaN in every float type: what reads a guard or an unwritten place ends in NaN, and what writes beside
+// its place leaves something else than 0xFF.
+static hone_status fill(hone_buffer *buffer, size_t offset, size_t bytes, hone_error *error) {
+    static unsigned char pattern[1 << 16];
+    memset(pattern, 0xFF, sizeof(pattern));
+    for (size_t at = 0; at < bytes; at += sizeof(pattern)) {
+        const size_t n = bytes - at < sizeof(pattern) ? bytes - at : sizeof(pattern);
+        HONE_TRY(hone_buffer_upload(buffer, offset + at, pattern, n, error));
+    }
+    return HONE_OK;
+}
+
+static hone_status prepare(check_program *program, hone_error *error) {
+    for (size_t i = 0; i < program->drawn->row->input_count; i++) {
+        const check_tensor *const input = &program->drawn->inputs[i];
+        hone_buffer *const buffer = program->inputs[i];
+        HONE_TRY(fill(buffer, 0, CHECK_GUARD, error));
+        const size_t behind = CHECK_GUARD + input->bytes / 4 * 4;
+        HONE_TRY(fill(buffer, behind, hone_buffer_bytes(buffer) - behind, error));
+        if (input->bytes) HONE_TRY(hone_buffer_upload(buffer, CHECK_GUARD, input->data, input->bytes, error));
+    }
+    for (size_t i = 0; i < program->arena_count; i++) {
+        HONE_TRY(fill(program->arenas[i], 0, hone_buffer_bytes(program->arenas[i]), error));
+    }
+    return HONE_OK;
+}
+
+hone_status check_program_run(check_program *program, bool quick, hone_error *error) {
+    if (!program->program) return HONE_OK; // no gradient exists
+    if (!quick) HONE_TRY(prepare(program, error));
+    HONE_TRY(hone_program_submit(program->program, 0, program->live, program->live_count, error));
+    hone_status status;
+    do {
+        status = hone_program_wait(program->program, error);
+    } while (status == HONE_PENDING);
+    return status;
+}
+
+hone_status check_program_read(check_program *program, size_t index, void *data, hone_error *error) {
+    const check_result *const result = &program->results[index];
+    return check_download(result->buffer, result->offset, data, result->bytes, error);
+}
+
+// --- what must not change --------------------------------------------------------------------------------------------
+
+static hone_status input_intact(check_program *program, size_t index, hone_error *error) {
+    const check_tensor *const input = &program->drawn->inputs[index];
+    const size_t total = hone_buffer_bytes(program->inputs[index]);
+    unsigned char *bytes;
+    HONE_TRY(hone_allocate_raw(total, 1, "a guard check", (void **)&bytes, error));
+    hone_status status = check_download(program->inputs[index], 0, bytes, total, error);
+    for (size_t i = 0; i < total && status == HONE_OK; i++) {
+        const bool inside = i >= CHECK_GUARD && i < CHECK_GUARD + input->bytes;
+        if (inside && program->drawn->mutated[index]) continue;
+        const unsigned char want = inside ? ((const unsigned char *)input->data)[i - CHECK_GUARD] : 0xFF;
+        if (bytes[i] == want) continue;
+        if (inside) {
+            status = hone_error_set(error, HONE_MISMATCH, "input %zu is changed at byte %zu", index, i - CHECK_GUARD);
+        } else {
+            status = hone_error_set(error, HONE_MISMATCH, "written outside input %zu, %lld bytes from its start", index,
+                                    (long long)i - CHECK_GUARD);
+        }
+    }
+    hone_free(bytes);
+    return status;
+}
+
+// Marks the bytes that results may have written. An empty value owns 4 bytes; small types may be whole words on a GPU.
+static void unmark_results(const check_program *program, const hone_buffer *arena, unsigned char *bytes, size_t total) {
+    for (size_t i = 0; i < program->result_count; i++) {
+        const check_result *const result = &program->results[i];
+        if (!result->value.id || result->buffer != arena) continue;
+        const size_t own = result->bytes ? (result->bytes + 3) / 4 * 4 : 4;
+        for (size_t j = result->offset; j < result->offset + own && j < total; j++) bytes[j] = 0xFF;
+    }
+}
+
+static hone_status arena_intact(check_program *program, hone_buffer *arena, hone_error *error) {
+    const size_t total = hone_buffer_bytes(arena);
+    unsigned char *bytes;
+    HONE_TRY(hone_allocate_raw(total, 1, "a guard check", (void **)&bytes, error));
+    hone_status status = check_download(arena, 0, bytes, total, error);
+    if (status == HONE_OK) unmark_results(program, arena, bytes, total);
+    for (size_t i = 0; i < total && status == HONE_OK; i++) {
+        if (bytes[i] == 0xFF) continue;
+        const check_result *nearest = NULL;
+        for (size_t r = 0; r < program->result_count; r++) {
+            const check_result *const result = &program->results[r];
+            if (result->buffer == arena && result->offset <= i && (!nearest || nearest->offset < result->offset))
+                nearest = result;
+        }
+        status = hone_error_set(error, HONE_MISMATCH, "written outside the results, %zu bytes from the start of %s",
+                                i - (nearest ? nearest->offset : 0), nearest ? nearest->what : "the arena");
+    }
+    hone_free(bytes);
+    return status;
+}
+
+hone_status check_program_intact(check_program *program, hone_error *error) {
+    for (size_t i = 0; i < program->drawn->row->input_count; i++) HONE_TRY(input_intact(program, i, error));
+    for (size_t i = 0; i < program->arena_count && !program->backward; i++) {
+        HONE_TRY(arena_intact(program, program->arenas[i], error));
+    }
+    return HONE_OK;
+}
