@@ -109,7 +109,6 @@ enum {
     HONE_OP_IN_PLACE_1 = 8,   // the same for tensor input 1
     HONE_OP_IN_PLACE_OUTPUT_1 = 32, // output 1 may be written over tensor input 0 when both have the same type
     HONE_OP_EFFECT = 16,      // mutates an argument; keeps program order, is never removed or recomputed (set by "(a!)")
-    HONE_OP_IN_PLACE_OUT1 = 32, // output 1 may be written over tensor input 0 when both have the same type
 };
 
 struct hone_op {

@@ -125,7 +125,7 @@ static const hone_op op_fused_ce = {
     .schema = "et_vk::fused_ce(Tensor logits, Tensor labels, float n_valid) -> (Tensor, Tensor)",
     .summary = "loss [] = sum over rows with label >= 0 of (logsumexp - logit[label]) / n_valid, and its "
                "gradient [R, V]",
-    .flags = HONE_OP_IN_PLACE_OUT1,
+    .flags = HONE_OP_IN_PLACE_OUTPUT_1,
     .infer = infer,
     .cpu = cpu,
     .cpu_needs = needs,
