@@ -12,7 +12,6 @@
 #define CHECK_GUARD   256 // bytes before and behind every input in its buffer
 #define CHECK_OUTPUTS 64
 #define CHECK_RESULTS (CHECK_OUTPUTS + HONE_CASE_INPUTS)
-#define CHECK_ARENAS  8
 
 // The generated list of the families' case tables, ended by NULL.
 extern const hone_op_case *const check_case_tables[];
@@ -106,7 +105,7 @@ typedef struct check_result {
 typedef struct check_program {
     hone_device *device;
     const check_case *drawn;
-    bool backward; // inner values share the arena with the results
+    bool backward;
     hone_graph *graph;
     hone_plan *plan;
     hone_program *program;
@@ -115,8 +114,7 @@ typedef struct check_program {
     hone_buffer *seeds[CHECK_OUTPUTS];
     check_result results[CHECK_RESULTS];
     size_t result_count;
-    hone_buffer *arenas[CHECK_ARENAS]; // of the program, as far as results lie in them
-    size_t arena_count;
+    hone_buffer *arena;
     double live[HONE_CASE_ARGUMENTS];
     size_t live_count;
 } check_program;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/plan.h"
+
 size_t check_round_up(size_t bytes) {
     return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
 }
@@ -96,38 +98,35 @@ static hone_status create_buffer(hone_device *device, size_t bytes, const char *
     return hone_buffer_create(device, CHECK_GUARD + check_round_up(bytes) + CHECK_GUARD, what, out, error);
 }
 
-static bool is_own(const check_program *program, const hone_buffer *buffer) {
-    for (size_t i = 0; i < HONE_CASE_INPUTS; i++) {
-        if (program->inputs[i] == buffer) return true;
+// Gives every temporary a place of its own with a guard before and behind it. Sharing bytes would hide reads of what was
+// never written, and writes beside the own place.
+static void spread(hone_plan *plan) {
+    size_t end = CHECK_GUARD;
+    for (uint32_t v = 1; v < plan->value_count; v++) {
+        hone_plan_value *const value = &plan->values[v];
+        if (value->storage != HONE_STORAGE_TEMPORARY || value->root != v) continue;
+        value->offset = end;
+        end += check_round_up(value->bytes ? value->bytes : 4) + CHECK_GUARD;
     }
-    for (size_t i = 0; i < CHECK_OUTPUTS; i++) {
-        if (program->seeds[i] == buffer) return true;
-    }
-    return false;
-}
-
-// Where the results lie; what is not in a buffer of ours lies in the program's arena.
-static hone_status locate_results(check_program *program, hone_error *error) {
-    for (size_t i = 0; i < program->result_count; i++) {
-        check_result *const result = &program->results[i];
-        if (!result->value.id) continue;
-        HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset, error));
-        bool known = is_own(program, result->buffer);
-        for (size_t j = 0; j < program->arena_count; j++) known |= program->arenas[j] == result->buffer;
-        if (!known && program->arena_count < CHECK_ARENAS) program->arenas[program->arena_count++] = result->buffer;
-    }
-    return HONE_OK;
+    plan->bytes.temporaries = end;
 }
 
 static hone_status make_program(check_program *program, size_t first_backward_node, hone_error *error) {
     const hone_plan_options options = {.first_backward_node = first_backward_node};
     HONE_TRY(hone_plan_create(program->graph, &options, &program->plan, error));
+    spread(program->plan);
+    HONE_TRY(hone_buffer_create(program->device, program->plan->bytes.temporaries, "the arena", &program->arena, error));
     hone_status status;
     do {
-        status = hone_program_create(program->device, program->plan, &program->program, error);
+        status = hone_program_create(program->device, program->plan, program->arena, &program->program, error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
-    return locate_results(program, error);
+    for (size_t i = 0; i < program->result_count; i++) {
+        check_result *const result = &program->results[i];
+        if (result->value.id)
+            HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset, error));
+    }
+    return HONE_OK;
 }
 
 static hone_status begin(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
@@ -178,7 +177,7 @@ hone_status check_program_gradient(check_program *program, hone_device *device, 
         inputs[count++] = program->input_values[i];
     }
     const size_t first_backward_node = hone_graph_node_count(program->graph);
-    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, gradients, error));
+    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, NULL, gradients, error));
     for (size_t i = 0; i < count; i++) add_result(program, gradients[i], "gradient of input", indices[i]);
     HONE_TRY(hone_graph_status(program->graph, error));
     bool any = false;
@@ -192,6 +191,7 @@ void check_program_close(check_program *program) {
     hone_graph_destroy(program->graph);
     for (size_t i = 0; i < HONE_CASE_INPUTS; i++) hone_buffer_destroy(program->inputs[i]);
     for (size_t i = 0; i < CHECK_OUTPUTS; i++) hone_buffer_destroy(program->seeds[i]);
+    hone_buffer_destroy(program->arena);
 }
 
 // --- running -------------------------------------------------------------------------------------------------------
@@ -217,10 +217,7 @@ static hone_status prepare(check_program *program, hone_error *error) {
         HONE_TRY(fill(buffer, behind, hone_buffer_bytes(buffer) - behind, error));
         if (input->bytes) HONE_TRY(hone_buffer_upload(buffer, CHECK_GUARD, input->data, input->bytes, error));
     }
-    for (size_t i = 0; i < program->arena_count; i++) {
-        HONE_TRY(fill(program->arenas[i], 0, hone_buffer_bytes(program->arenas[i]), error));
-    }
-    return HONE_OK;
+    return fill(program->arena, 0, hone_buffer_bytes(program->arena), error);
 }
 
 hone_status check_program_run(check_program *program, bool quick, hone_error *error) {
@@ -263,41 +260,43 @@ static hone_status input_intact(check_program *program, size_t index, hone_error
     return status;
 }
 
-// Marks the bytes that results may have written. An empty value owns 4 bytes; small types may be whole words on a GPU.
-static void unmark_results(const check_program *program, const hone_buffer *arena, unsigned char *bytes, size_t total) {
-    for (size_t i = 0; i < program->result_count; i++) {
-        const check_result *const result = &program->results[i];
-        if (!result->value.id || result->buffer != arena) continue;
-        const size_t own = result->bytes ? (result->bytes + 3) / 4 * 4 : 4;
-        for (size_t j = result->offset; j < result->offset + own && j < total; j++) bytes[j] = 0xFF;
+// A byte at `at` of the arena that no value owns: named by the value before it.
+static hone_status stray(const check_program *program, size_t at, hone_error *error) {
+    uint32_t nearest = 0;
+    for (uint32_t v = 1; v < program->plan->value_count; v++) {
+        const hone_plan_value *const value = &program->plan->values[v];
+        if (value->storage == HONE_STORAGE_TEMPORARY && value->root == v && value->offset <= at) nearest = v;
     }
+    const hone_plan_value *const value = &program->plan->values[nearest];
+    const char *what = "an inner value";
+    for (size_t i = 0; i < program->result_count; i++) {
+        if (nearest && program->results[i].value.id == value->origin) what = program->results[i].what;
+    }
+    if (!nearest) return hone_error_set(error, HONE_MISMATCH, "written before the first result");
+    return hone_error_set(error, HONE_MISMATCH, "written outside the results: %zu bytes behind %s",
+                          at - value->offset - value->bytes, what);
 }
 
-static hone_status arena_intact(check_program *program, hone_buffer *arena, hone_error *error) {
-    const size_t total = hone_buffer_bytes(arena);
+static hone_status arena_intact(check_program *program, hone_error *error) {
+    const size_t total = hone_buffer_bytes(program->arena);
     unsigned char *bytes;
     HONE_TRY(hone_allocate_raw(total, 1, "a guard check", (void **)&bytes, error));
-    hone_status status = check_download(arena, 0, bytes, total, error);
-    if (status == HONE_OK) unmark_results(program, arena, bytes, total);
-    for (size_t i = 0; i < total && status == HONE_OK; i++) {
-        if (bytes[i] == 0xFF) continue;
-        const check_result *nearest = NULL;
-        for (size_t r = 0; r < program->result_count; r++) {
-            const check_result *const result = &program->results[r];
-            if (result->buffer == arena && result->offset <= i && (!nearest || nearest->offset < result->offset))
-                nearest = result;
-        }
-        status = hone_error_set(error, HONE_MISMATCH, "written outside the results, %zu bytes from the start of %s",
-                                i - (nearest ? nearest->offset : 0), nearest ? nearest->what : "the arena");
+    hone_status status = check_download(program->arena, 0, bytes, total, error);
+    for (uint32_t v = 1; v < program->plan->value_count && status == HONE_OK; v++) {
+        const hone_plan_value *const value = &program->plan->values[v];
+        if (value->storage != HONE_STORAGE_TEMPORARY || value->root != v) continue;
+        // An empty value owns 4 bytes; small types may be whole words on a GPU.
+        memset(bytes + value->offset, 0xFF, value->bytes ? (value->bytes + 3) / 4 * 4 : 4);
+    }
+    for (size_t at = 0; at < total && status == HONE_OK; at++) {
+        if (bytes[at] != 0xFF) status = stray(program, at, error);
     }
     hone_free(bytes);
     return status;
 }
 
 hone_status check_program_intact(check_program *program, hone_error *error) {
+    if (!program->program) return HONE_OK;
     for (size_t i = 0; i < program->drawn->row->input_count; i++) HONE_TRY(input_intact(program, i, error));
-    for (size_t i = 0; i < program->arena_count && !program->backward; i++) {
-        HONE_TRY(arena_intact(program, program->arenas[i], error));
-    }
-    return HONE_OK;
+    return arena_intact(program, error);
 }
