@@ -87,13 +87,12 @@ const hone_op hone_op_silu_mul = {
     .gradient = gradient,
     .gradient_text = "both by hone::silu_mul_backward",
 };
-// Each element is read before any output is written, so an output may lie over any input; the flags can say
-// that of output 0 and the first two inputs.
+// Each element is read before any output is written: d_gate may lie over gate, d_up over d_out.
 const hone_op hone_op_silu_mul_backward = {
     .schema = "hone::silu_mul_backward(Tensor d_out, Tensor gate, Tensor up) -> (Tensor, Tensor)",
     .summary = "gradients of silu_mul: d_out * up * s * (1 + gate * (1 - s)) and d_out * gate * s, s = "
                "sigmoid(gate)",
-    .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
+    .flags = HONE_OP_IN_PLACE_1 | HONE_OP_IN_PLACE_OUTPUT_1,
     .infer = same_shapes,
     .cpu = backward_cpu,
 };

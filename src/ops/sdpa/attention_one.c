@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// One query over thousands of cached keys: reads each key and value once for all heads that share it.
+//
+// A task is a chunk of keys of one kv head; it leaves, for each query head of the group, the largest score,
+// the sum of exponentials and the weighted sum of values. These are joined per head in the order of the
+// chunks.
+#include "ops/sdpa/attention_one.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ops/shared/math.h"
+#include "ops/shared/parallel.h"
+
+enum { KEY_CHUNK = 256, LANES = HONE_ATTENTION_LANES };
+
+typedef struct context {
+    const hone_attention *a;
+    const hone_op_call *call;
+    float *parts; // [chunks of keys, heads, 2 + head]: max, sum, values
+    int64_t first, end, first_chunk, chunks;
+} context;
+
+static int64_t part_floats(const hone_attention *a) {
+    return 2 + a->head;
+}
+
+// scores[g, j] = scale * <q[g], k[j]> for the heads of a group.
+HONE_VECTOR static void score_keys(const hone_attention *a, const float *q, const float *k, int64_t n,
+                                   float *scores) {
+    for (int64_t j = 0; j < n; j++, k += a->k_columns)
+        for (int64_t g = 0; g < a->group; g++) {
+            const float *const query = q + g * a->head;
+            hone_f32x16 lanes = {0};
+            float rest = 0;
+            int64_t i = 0;
+            for (; i + LANES <= a->head; i += LANES)
+                lanes += *(const hone_f32x16 *)(query + i) * *(const hone_f32x16 *)(k + i);
+            for (; i < a->head; i++) rest += query[i] * k[i];
+            scores[g * KEY_CHUNK + j] = (hone_sum_f32x16(&lanes) + rest) * a->scale;
+        }
+}
+
+// out = sum_j weights[j] * v[j].
+HONE_VECTOR static void sum_values(const hone_attention *a, const float *weights, const float *v, int64_t n,
+                                   float *out) {
+    int64_t i = 0;
+    for (; i + 4 * LANES <= a->head; i += 4 * LANES) {
+        hone_f32x16 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        for (int64_t j = 0; j < n; j++) {
+            const float *const row = v + j * a->k_columns + i, w = weights[j];
+            s0 += *(const hone_f32x16 *)row * w;
+            s1 += *(const hone_f32x16 *)(row + LANES) * w;
+            s2 += *(const hone_f32x16 *)(row + 2 * LANES) * w;
+            s3 += *(const hone_f32x16 *)(row + 3 * LANES) * w;
+        }
+        *(hone_f32x16 *)(out + i) = s0;
+        *(hone_f32x16 *)(out + i + LANES) = s1;
+        *(hone_f32x16 *)(out + i + 2 * LANES) = s2;
+        *(hone_f32x16 *)(out + i + 3 * LANES) = s3;
+    }
+    if (i == a->head) return;
+    for (int64_t d = i; d < a->head; d++) out[d] = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const float *const row = v + j * a->k_columns, w = weights[j];
+        HONE_INDEPENDENT for (int64_t d = i; d < a->head; d++) out[d] += row[d] * w;
+    }
+}
+
+HONE_VECTOR static void soften(float *row, int64_t n, float *max, float *sum) {
+    int64_t a = 0, b = n;
+    hone_attention_mask(row, &a, &b);
+    *max = hone_max_floats(row, b);
+    for (int64_t j = 0; j < b; j++) row[j] = hone_exp(row[j] - *max);
+    hone_f32x16 lanes = {0};
+    for (int64_t j = 0; j < b; j += LANES) lanes += *(const hone_f32x16 *)(row + j);
+    *sum = hone_sum_f32x16(&lanes);
+}
+
+static void chunk_task(void *opaque, int64_t index, int thread) {
+    const context *const c = opaque;
+    const hone_attention *const a = c->a;
+    const int64_t kv = index % a->kv_heads, chunk = c->first_chunk + index / a->kv_heads;
+    const int64_t begin = chunk * KEY_CHUNK > c->first ? chunk * KEY_CHUNK : c->first;
+    const int64_t end = (chunk + 1) * KEY_CHUNK < c->end ? (chunk + 1) * KEY_CHUNK : c->end;
+    float *const scores = hone_call_scratch(c->call, thread);
+    const int64_t at = begin * a->k_columns + kv * a->head;
+    score_keys(a, a->q + kv * a->group * a->head, a->k + at, end - begin, scores);
+    for (int64_t g = 0; g < a->group; g++) {
+        float *const part =
+            c->parts + ((chunk - c->first_chunk) * a->heads + kv * a->group + g) * part_floats(a);
+        soften(scores + g * KEY_CHUNK, end - begin, &part[0], &part[1]);
+        sum_values(a, scores + g * KEY_CHUNK, a->v + at, end - begin, part + 2);
+    }
+}
+
+HONE_VECTOR static void add_scaled(float *out, const float *x, float factor, int64_t n) {
+    HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] += x[i] * factor;
+}
+
+static void join_head(const context *c, int64_t head, float *out, float *lse) {
+    const hone_attention *const a = c->a;
+    const float *const parts = c->parts + head * part_floats(a);
+    const int64_t stride = a->heads * part_floats(a);
+    float max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < c->chunks; i++)
+        if (parts[i * stride] > max) max = parts[i * stride];
+    for (int64_t i = 0; i < c->chunks; i++) sum += parts[i * stride + 1] * hone_exp(parts[i * stride] - max);
+    memset(out, 0, (size_t)a->head * sizeof *out);
+    for (int64_t i = 0; i < c->chunks; i++)
+        add_scaled(out, parts + i * stride + 2, hone_exp(parts[i * stride] - max) / sum, a->head);
+    *lse = max + hone_log(sum);
+}
+
+hone_cpu_needs hone_attention_one_needs(const hone_attention *a) {
+
+    const int64_t chunks = a->keys / KEY_CHUNK + 1;
+    return (hone_cpu_needs){.workspace_bytes = (size_t)(chunks * a->heads * part_floats(a)) * sizeof(float),
+                            .thread_scratch_bytes = (size_t)a->group * KEY_CHUNK * sizeof(float)};
+}
+
+void hone_attention_one(const hone_op_call *call, const hone_attention *a, float *out, float *lse) {
+    context c = {.a = a, .call = call, .parts = call->workspace};
+    hone_attention_range(a, 0, &c.first, &c.end);
+    if (c.first >= c.end) {
+        memset(out, 0, (size_t)a->q_columns * sizeof *out);
+        memset(lse, 0, (size_t)a->heads * sizeof *lse);
+        return;
+    }
+    c.first_chunk = c.first / KEY_CHUNK;
+    c.chunks = (c.end - 1) / KEY_CHUNK - c.first_chunk + 1;
+    hone_call_parallel(call, c.chunks * a->kv_heads, chunk_task, &c);
+    for (int64_t head = 0; head < a->heads; head++) join_head(&c, head, out + head * a->head, lse + head);
+}
