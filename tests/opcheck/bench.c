@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 
-#define BENCH_SECONDS 0.3
-#define BENCH_CALLS   200
+#define BENCH_SECONDS  0.3
+#define SAMPLE_SECONDS 1e-4
+#define SAMPLES        200
 
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a;
@@ -16,15 +17,25 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static hone_status time_calls(check_program *program, size_t calls, double *seconds, hone_error *error) {
+    const double before = hone_clock_seconds();
+    for (size_t i = 0; i < calls; i++) HONE_TRY(check_program_run(program, true, error));
+    *seconds = (hone_clock_seconds() - before) / (double)calls;
+    return HONE_OK;
+}
+
+// Short calls are timed many at once, so that the clock's own time does not count.
 static hone_status time_case(check_program *program, double *times, size_t *count, hone_error *error) {
     HONE_TRY(check_program_run(program, false, error)); // writes the inputs, warms up
+    double once;
+    HONE_TRY(time_calls(program, 1, &once, error));
+    const size_t calls = once < SAMPLE_SECONDS ? (size_t)(SAMPLE_SECONDS / (once + 1e-9)) + 1 : 1;
     const double started = hone_clock_seconds();
     *count = 0;
     do {
-        const double before = hone_clock_seconds();
-        HONE_TRY(check_program_run(program, true, error));
-        times[(*count)++] = hone_clock_seconds() - before;
-    } while (*count < BENCH_CALLS && (*count < 3 || hone_clock_seconds() - started < BENCH_SECONDS));
+        HONE_TRY(time_calls(program, calls, &times[*count], error));
+        (*count)++;
+    } while (*count < SAMPLES && (*count < 3 || hone_clock_seconds() - started < BENCH_SECONDS));
     return HONE_OK;
 }
 
@@ -40,7 +51,7 @@ void check_bench(check_session *session, const hone_op_case *row) {
     check_case drawn;
     check_program program = {0};
     hone_error error = {0};
-    double times[BENCH_CALLS];
+    double times[SAMPLES];
     size_t count;
     if (check_case_open(&drawn, row, session->seed, &error) != HONE_OK ||
         check_program_forward(&program, session->devices[0], &drawn, &error) != HONE_OK ||

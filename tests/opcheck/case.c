@@ -16,16 +16,19 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 static hone_status find_mutated(check_case *drawn, hone_error *error) {
     const hone_op_case *const row = drawn->row;
     HONE_FAIL_IF(row->argument_count > drawn->schema->argument_count, error, INVALID_ARGUMENT,
-                 "the case gives %zu arguments, the schema has %zu", row->argument_count, drawn->schema->argument_count);
+                 "the case gives %zu arguments, the schema has %zu", row->argument_count,
+                 drawn->schema->argument_count);
     for (size_t i = 0; i < row->argument_count; i++) {
         const hone_argument *const argument = &row->arguments[i];
         const size_t count = argument->kind == HONE_ARGUMENT_TENSOR    ? 1
                              : argument->kind == HONE_ARGUMENT_TENSORS ? argument->count
                                                                        : 0;
-        const hone_value *const values = argument->kind == HONE_ARGUMENT_TENSOR ? &argument->value : argument->values;
+        const hone_value *const values =
+            argument->kind == HONE_ARGUMENT_TENSOR ? &argument->value : argument->values;
         for (size_t j = 0; j < count; j++) {
             HONE_FAIL_IF(values[j].id == 0 || values[j].id > row->input_count, error, INVALID_ARGUMENT,
-                         "argument %zu of the case names input %d of %zu", i, (int)values[j].id - 1, row->input_count);
+                         "argument %zu of the case names input %d of %zu", i, (int)values[j].id - 1,
+                         row->input_count);
             if (drawn->schema->arguments[i].mutated) drawn->mutated[values[j].id - 1] = true;
         }
     }
@@ -72,9 +75,10 @@ hone_status check_case_reference(check_case *drawn, hone_error *error) {
     }
     check_reference(drawn, inputs, outputs);
     for (size_t i = 0; i < drawn->row->input_count; i++) {
-        HONE_FAIL_IF(!drawn->mutated[i] && drawn->inputs[i].elements > 0 &&
-                         memcmp(inputs[i], drawn->inputs[i].values, drawn->inputs[i].elements * sizeof(double)) != 0,
-                     error, MISMATCH, "the reference changes input %zu, which the schema does not mutate", i);
+        HONE_FAIL_IF(
+            !drawn->mutated[i] && drawn->inputs[i].elements > 0 &&
+                memcmp(inputs[i], drawn->inputs[i].values, drawn->inputs[i].elements * sizeof(double)) != 0,
+            error, MISMATCH, "the reference changes input %zu, which the schema does not mutate", i);
     }
     return HONE_OK;
 }
@@ -121,14 +125,15 @@ const hone_op_case *check_next(const check_session *session, check_cursor *curso
 
 void check_fail(check_session *session, const check_case *drawn, size_t device, const char *format, ...) {
     session->failure_count++;
-    if (session->planted) return; // wanted
+    if (session->planted || session->quiet) return; // wanted
     char text[1200];
     va_list list;
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
     char threads[32] = "";
-    if (session->threads[device]) snprintf(threads, sizeof(threads), ", threads %d", session->threads[device]);
-    printf("FAIL %s [%s] %s%s: %s (seed %llu)\n", drawn->row->op, drawn->row->name, session->device_name, threads, text,
-           (unsigned long long)session->seed);
+    if (session->threads[device])
+        snprintf(threads, sizeof(threads), ", threads %d", session->threads[device]);
+    printf("FAIL %s [%s] %s%s: %s (seed %llu)\n", drawn->row->op, drawn->row->name, session->device_name,
+           threads, text, (unsigned long long)session->seed);
 }

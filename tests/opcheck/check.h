@@ -16,7 +16,8 @@
 // The generated list of the families' case tables, ended by NULL.
 extern const hone_op_case *const check_case_tables[];
 
-// --- report --------------------------------------------------------------------------------------------------------
+// --- report
+// --------------------------------------------------------------------------------------------------------
 
 // Errors that --plant puts into device memory after a run, to see that the checks find them.
 typedef enum check_plant {
@@ -32,15 +33,18 @@ typedef struct check_session {
     uint64_t seed;
     const char *filter;
     const char *device_name;
-    hone_device *devices[4]; // the same device with different numbers of threads; the first one is compared with
-    int threads[4];          // 0 where threads have no meaning
+    hone_device
+        *devices[4]; // the same device with different numbers of threads; the first one is compared with
+    int threads[4];  // 0 where threads have no meaning
     size_t device_count;
     check_plant planted;
     bool planted_now; // the planted error found a place in this case
+    bool quiet;       // count failures, print none
     size_t case_count, gradient_count, failure_count;
 } check_session;
 
-// --- a case and its numbers ------------------------------------------------------------------------------------------
+// --- a case and its numbers
+// ------------------------------------------------------------------------------------------
 
 typedef struct check_tensor {
     hone_tensor_type type;
@@ -63,8 +67,10 @@ typedef struct check_case {
     double *after[HONE_CASE_INPUTS];
 } check_case;
 
-// Draws the inputs from the seed and the case's name, so that a filter does not change them. Always check_case_close.
-HONE_MUST_USE hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t seed, hone_error *error);
+// Draws the inputs from the seed and the case's name, so that a filter does not change them. Always
+// check_case_close.
+HONE_MUST_USE hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t seed,
+                                          hone_error *error);
 // Fills outputs and after; apart from open because large cases are only timed.
 HONE_MUST_USE hone_status check_case_reference(check_case *drawn, hone_error *error);
 void check_case_close(check_case *drawn);
@@ -75,21 +81,23 @@ void check_reference(const check_case *drawn, double *const *inputs, double *con
 void check_fail(check_session *session, const check_case *drawn, size_t device, const char *format, ...)
     HONE_PRINTF(4, 5);
 
-// --- numbers -----------------------------------------------------------------------------------------------------
+// --- numbers
+// -----------------------------------------------------------------------------------------------------
 
 bool check_is_float(hone_dtype dtype);
 void check_decode(hone_dtype dtype, const void *data, size_t count, double *values);
 void check_encode(hone_dtype dtype, const double *values, size_t count, void *data);
 // Draws one input. HONE_INVALID_ARGUMENT when the row asks for something without meaning.
-HONE_MUST_USE hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena, check_tensor *out,
-                                     hone_error *error);
+HONE_MUST_USE hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena,
+                                     check_tensor *out, hone_error *error);
 // Largest finite magnitude.
 double check_largest(const double *values, size_t count);
 // True if `got` (bytes of the type) is `want` within tolerance; else text says where and by how much.
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
-                   size_t text_size);
+bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance,
+                   char *text, size_t text_size);
 
-// --- the program that runs a case ------------------------------------------------------------------------------------
+// --- the program that runs a case
+// ------------------------------------------------------------------------------------
 
 // A value that is read back: an output, a mutated input, a gradient.
 typedef struct check_result {
@@ -120,31 +128,37 @@ typedef struct check_program {
 } check_program;
 
 // Each pair of open and close; close also after a failed open.
-HONE_MUST_USE hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn,
-                                                hone_error *error);
-// seeds[i] for output i (NULL values: not seeded), wrt bit i for input i. A gradient that does not exist has value {0}.
-HONE_MUST_USE hone_status check_program_gradient(check_program *program, hone_device *device, const check_case *drawn,
-                                                 const check_tensor *seeds, uint32_t wrt, hone_error *error);
+HONE_MUST_USE hone_status check_program_forward(check_program *program, hone_device *device,
+                                                const check_case *drawn, hone_error *error);
+// seeds[i] for output i (NULL values: not seeded), wrt bit i for input i. A gradient that does not exist has
+// value {0}.
+HONE_MUST_USE hone_status check_program_gradient(check_program *program, hone_device *device,
+                                                 const check_case *drawn, const check_tensor *seeds,
+                                                 uint32_t wrt, hone_error *error);
 void check_program_close(check_program *program);
 // Writes inputs and guards, fills the arena with NaN, runs. With `quick` it only runs.
 HONE_MUST_USE hone_status check_program_run(check_program *program, bool quick, hone_error *error);
-HONE_MUST_USE hone_status check_program_read(check_program *program, size_t result, void *data, hone_error *error);
+HONE_MUST_USE hone_status check_program_read(check_program *program, size_t result, void *data,
+                                             hone_error *error);
 // Changed guards, changed inputs: HONE_MISMATCH with the place in the message.
 HONE_MUST_USE hone_status check_program_intact(check_program *program, hone_error *error);
 // How many output values a call of the case makes, and their types.
 HONE_MUST_USE hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count,
                                              hone_error *error);
 // A buffer's download, waited for.
-HONE_MUST_USE hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
+HONE_MUST_USE hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes,
+                                         hone_error *error);
 size_t check_round_up(size_t bytes);
 
-// --- what is checked ---------------------------------------------------------------------------------------------
+// --- what is checked
+// ---------------------------------------------------------------------------------------------
 
 void check_forward(check_session *session, check_case *drawn);
 bool check_has_gradient(const check_case *drawn);
 void check_gradient(check_session *session, check_case *drawn);
 // Puts the session's planted error into the program's device memory. `repeat` counts the runs of the program.
-HONE_MUST_USE hone_status check_plant_error(check_session *session, check_program *program, int repeat, hone_error *error);
+HONE_MUST_USE hone_status check_plant_error(check_session *session, check_program *program, int repeat,
+                                            hone_error *error);
 // True if every operator's checks find each kind of planted error.
 bool check_plant_all(check_session *session);
 void check_bench(check_session *session, const hone_op_case *row);

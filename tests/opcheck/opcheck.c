@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// opcheck: runs every case of every operator on a device, or times them, or checks that the checks find errors.
+// opcheck: runs every case of every operator on a device, or times them, or checks that the checks find
+// errors.
 #include "opcheck/check.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ typedef struct options {
 } options;
 
 static int usage(FILE *out) {
-    fputs("usage: opcheck [--device NAME] [--filter TEXT] [--seed N] [--list | --bench [--threads N] | --plant]\n"
+    fputs("usage: opcheck [--device NAME] [--filter TEXT] [--seed N] [--list | --bench [--threads N] | "
+          "--plant]\n"
           "  --device NAME  as hone's --device; cpu is run with 1, 2 and 3 threads\n"
           "  --filter TEXT  only cases whose \"operator [case]\" contains it\n"
           "  --seed N       the numbers of an earlier run; without it they differ from run to run\n"
@@ -43,12 +45,18 @@ static int parse(int count, char **words, options *out) {
         const char *const value = i + 1 < count ? words[i + 1] : NULL;
         uint64_t number = 0;
         if (strcmp(word, "--help") == 0) return usage(stdout) + 1;
-        if (strcmp(word, "--bench") == 0) out->bench = true;
-        else if (strcmp(word, "--list") == 0) out->list = true;
-        else if (strcmp(word, "--plant") == 0) out->plant = true;
-        else if (strcmp(word, "--device") == 0 && value) out->device = words[++i];
-        else if (strcmp(word, "--filter") == 0 && value) out->filter = words[++i];
-        else if (strcmp(word, "--seed") == 0 && value && parse_number(value, &out->seed)) i++;
+        if (strcmp(word, "--bench") == 0)
+            out->bench = true;
+        else if (strcmp(word, "--list") == 0)
+            out->list = true;
+        else if (strcmp(word, "--plant") == 0)
+            out->plant = true;
+        else if (strcmp(word, "--device") == 0 && value)
+            out->device = words[++i];
+        else if (strcmp(word, "--filter") == 0 && value)
+            out->filter = words[++i];
+        else if (strcmp(word, "--seed") == 0 && value && parse_number(value, &out->seed))
+            i++;
         else if (strcmp(word, "--threads") == 0 && value && parse_number(value, &number) && number <= 1024) {
             out->threads = (int)number;
             i++;
@@ -73,8 +81,10 @@ static hone_status open_device(check_session *session, int threads, hone_error *
 }
 
 static hone_status open_devices(check_session *session, const options *wanted, hone_error *error) {
-    if (strcmp(wanted->device, "cpu") != 0 || wanted->bench) return open_device(session, wanted->threads, error);
-    for (int threads = 1; threads <= (wanted->plant ? 1 : 3); threads++) HONE_TRY(open_device(session, threads, error));
+    if (strcmp(wanted->device, "cpu") != 0 || wanted->bench)
+        return open_device(session, wanted->threads, error);
+    for (int threads = 1; threads <= (wanted->plant ? 1 : 3); threads++)
+        HONE_TRY(open_device(session, threads, error));
     return HONE_OK;
 }
 
@@ -91,7 +101,8 @@ static void check_row(check_session *session, const hone_op_case *row) {
             session->gradient_count++;
             check_gradient(session, &drawn);
         } else if (row->gradient_tolerance > 0) {
-            check_fail(session, &drawn, 0, "the case wants a gradient check, but there is no gradient to check");
+            check_fail(session, &drawn, 0,
+                       "the case wants a gradient check, but there is no gradient to check");
         }
     }
     check_case_close(&drawn);
@@ -130,16 +141,22 @@ static bool run(check_session *session, const options *wanted) {
     check_cursor cursor = {0};
     if (wanted->bench) printf("%-36s %-36s %12s %12s\n", "operator", "case", "least", "median");
     for (const hone_op_case *row; (row = check_next(session, &cursor));) {
-        if (wanted->bench) check_bench(session, row);
-        else if (!row->bench_only) check_row(session, row);
+        if (wanted->bench)
+            check_bench(session, row);
+        else if (!row->bench_only)
+            check_row(session, row);
     }
     if (wanted->bench) return session->failure_count == 0;
     if (!wanted->filter) check_coverage(session);
-    if (session->case_count == 0) printf("FAIL no case is named like '%s'\n", wanted->filter ? wanted->filter : "");
+    if (session->case_count == 0)
+        printf("FAIL no case to run%s%s\n", wanted->filter ? " is named like " : "",
+               wanted->filter ? wanted->filter : "");
     printf("opcheck: %zu operators, %zu cases, %zu gradients on %s: ", hone_op_count(), session->case_count,
            session->gradient_count, wanted->device);
-    if (session->failure_count) printf("%zu failures", session->failure_count);
-    else printf("all right");
+    if (session->failure_count)
+        printf("%zu failures", session->failure_count);
+    else
+        printf("all right");
     printf(", seed %llu, %.1f s\n", (unsigned long long)session->seed, hone_clock_seconds() - started);
     return session->failure_count == 0 && session->case_count > 0;
 }
@@ -156,8 +173,10 @@ int main(int argument_count, char **arguments) {
     }
     hone_error error = {0};
     bool right = open_devices(&session, &wanted, &error) == HONE_OK;
-    if (right) right = run(&session, &wanted);
-    else fprintf(stderr, "opcheck: %s\n", error.message);
+    if (right)
+        right = run(&session, &wanted);
+    else
+        fprintf(stderr, "opcheck: %s\n", error.message);
     for (size_t i = 0; i < session.device_count; i++) hone_device_close(session.devices[i]);
     return right ? 0 : 1;
 }

@@ -24,8 +24,8 @@ static size_t choose_result(const check_program *program, hone_random *random) {
 }
 
 // Just beyond what the tolerance lets through; one bit where nothing is let through.
-static hone_status plant_value(check_session *session, check_program *program, double tolerance, bool first_element,
-                               hone_error *error) {
+static hone_status plant_value(check_session *session, check_program *program, double tolerance,
+                               bool first_element, hone_error *error) {
     hone_random random = hone_random_seed(session->seed, 0x706c616e74);
     const size_t chosen = choose_result(program, &random);
     if (chosen == SIZE_MAX) return HONE_OK;
@@ -34,7 +34,8 @@ static hone_status plant_value(check_session *session, check_program *program, d
     const hone_dtype dtype = result->type.dtype;
     const size_t size = hone_dtype_bytes(dtype);
     const size_t elements = result->bytes / size;
-    const size_t at = result->offset + (first_element ? 0 : hone_random_below(&random, (uint32_t)elements)) * size;
+    const size_t at =
+        result->offset + (first_element ? 0 : hone_random_below(&random, (uint32_t)elements)) * size;
     if (!check_is_float(dtype)) return flip(result->buffer, at, error);
 
     unsigned char *bytes;
@@ -92,16 +93,22 @@ hone_status check_plant_error(check_session *session, check_program *program, in
     if (repeat == 1) return HONE_OK;
     const hone_op_case *const row = program->drawn->row;
     switch (session->planted) {
-    case CHECK_PLANT_VALUE: return plant_value(session, program, row->tolerance, false, error);
-    case CHECK_PLANT_GUARD: return plant_guard(session, program, error);
-    case CHECK_PLANT_INPUT: return plant_input(session, program, error);
+    case CHECK_PLANT_VALUE:
+        return plant_value(session, program, row->tolerance, false, error);
+    case CHECK_PLANT_GUARD:
+        return plant_guard(session, program, error);
+    case CHECK_PLANT_INPUT:
+        return plant_input(session, program, error);
     // the first element is one of those that are probed
-    case CHECK_PLANT_GRADIENT: return plant_value(session, program, row->gradient_tolerance, true, error);
-    default: return HONE_OK;
+    case CHECK_PLANT_GRADIENT:
+        return plant_value(session, program, row->gradient_tolerance, true, error);
+    default:
+        return HONE_OK;
     }
 }
 
-// --- all operators -------------------------------------------------------------------------------------------------
+// --- all operators
+// -------------------------------------------------------------------------------------------------
 
 typedef struct plant_count {
     size_t planted, found;
@@ -126,8 +133,29 @@ static plant_count plant_case(check_session *session, const hone_op_case *row, c
     return count;
 }
 
-static const char *const plant_names[] = {"", "a wrong value", "an overwritten guard", "a changed input",
-                                          "a run that differs from the first", "a wrong gradient"};
+static bool passes(check_session *session, const hone_op_case *row) {
+    check_case drawn;
+    hone_error error = {0};
+    session->failure_count = 0;
+    session->quiet = true;
+    bool right = check_case_open(&drawn, row, session->seed, &error) == HONE_OK &&
+                 check_case_reference(&drawn, &error) == HONE_OK;
+    if (right) {
+        check_forward(session, &drawn);
+        if (check_has_gradient(&drawn)) check_gradient(session, &drawn);
+        right = session->failure_count == 0;
+    }
+    check_case_close(&drawn);
+    session->quiet = false;
+    return right;
+}
+
+static const char *const plant_names[] = {"",
+                                          "a wrong value",
+                                          "an overwritten guard",
+                                          "a changed input",
+                                          "a run that differs from the first",
+                                          "a wrong gradient"};
 
 // One operator, one kind of error: every case that has room for it must find it.
 static bool plant_operator(check_session *session, const hone_op *op, check_plant plant, plant_count *total) {
@@ -136,6 +164,13 @@ static bool plant_operator(check_session *session, const hone_op *op, check_plan
     size_t here = 0;
     for (const hone_op_case *row; (row = check_next(session, &cursor));) {
         if (row->bench_only || hone_op_find(row->op) != op) continue;
+        // A case that fails anyway would seem to find everything.
+        if (plant == CHECK_PLANT_VALUE && !passes(session, row)) {
+            printf("FAIL %s [%s] %s: fails without a planted error (seed %llu)\n", row->op, row->name,
+                   session->device_name, (unsigned long long)session->seed);
+            all = false;
+            continue;
+        }
         const plant_count count = plant_case(session, row, plant);
         here += count.planted;
         total->planted += count.planted;
@@ -148,7 +183,8 @@ static bool plant_operator(check_session *session, const hone_op *op, check_plan
     const bool must = plant == CHECK_PLANT_VALUE || plant == CHECK_PLANT_REPEAT ||
                       (plant == CHECK_PLANT_GRADIENT && op->gradient);
     if (must && here == 0) {
-        printf("FAIL %.*s: no case has room for %s\n", (int)hone_op_name_length(op), op->schema, plant_names[plant]);
+        printf("FAIL %.*s: no case has room for %s\n", (int)hone_op_name_length(op), op->schema,
+               plant_names[plant]);
         return false;
     }
     return all;
@@ -169,7 +205,7 @@ bool check_plant_all(check_session *session) {
         for (check_plant plant = CHECK_PLANT_VALUE; plant <= CHECK_PLANT_GRADIENT; plant++)
             all &= plant_operator(session, op, plant, &total);
     }
-    printf("opcheck --plant: %zu of %zu planted errors found in %zu operators on %s, seed %llu\n", total.found,
-           total.planted, operators, session->device_name, (unsigned long long)session->seed);
+    printf("opcheck --plant: %zu of %zu planted errors found in %zu operators on %s, seed %llu\n",
+           total.found, total.planted, operators, session->device_name, (unsigned long long)session->seed);
     return all;
 }

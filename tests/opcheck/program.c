@@ -20,11 +20,12 @@ hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_
     return status;
 }
 
-// --- the graph -----------------------------------------------------------------------------------------------------
+// --- the graph
+// -----------------------------------------------------------------------------------------------------
 
 // The case's call with its inputs as values of the graph. buffers == NULL: shapes only.
-static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers, hone_value *values,
-                            size_t list_outputs, hone_error *error) {
+static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers,
+                            hone_value *values, size_t list_outputs, hone_error *error) {
     const hone_op_case *const row = drawn->row;
     for (size_t i = 0; i < row->input_count; i++) {
         char name[16];
@@ -47,7 +48,8 @@ static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buf
         if (arguments[i].kind != HONE_ARGUMENT_TENSORS) continue;
         HONE_FAIL_IF(listed + arguments[i].count > HONE_CASE_INPUTS, error, INVALID_ARGUMENT,
                      "the case lists more than %d tensors", HONE_CASE_INPUTS);
-        for (size_t j = 0; j < arguments[i].count; j++) lists[listed + j] = values[arguments[i].values[j].id - 1];
+        for (size_t j = 0; j < arguments[i].count; j++)
+            lists[listed + j] = values[arguments[i].values[j].id - 1];
         arguments[i].values = &lists[listed];
         listed += arguments[i].count;
     }
@@ -56,8 +58,8 @@ static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buf
     return hone_graph_status(graph, error);
 }
 
-static hone_status try_output_types(const check_case *drawn, size_t list_outputs, hone_tensor_type *types, size_t *count,
-                                    hone_error *error) {
+static hone_status try_output_types(const check_case *drawn, size_t list_outputs, hone_tensor_type *types,
+                                    size_t *count, hone_error *error) {
     hone_graph *graph;
     hone_value values[HONE_CASE_INPUTS];
     HONE_TRY(hone_graph_create(&graph, error));
@@ -71,7 +73,8 @@ static hone_status try_output_types(const check_case *drawn, size_t list_outputs
     return status;
 }
 
-hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count, hone_error *error) {
+hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count,
+                               hone_error *error) {
     if (!drawn->schema->output_list) return try_output_types(drawn, 0, types, count, error);
     // An operator that gives a list refuses every length but the right one.
     hone_status status = HONE_OK;
@@ -92,14 +95,16 @@ static void add_result(check_program *program, hone_value value, const char *wha
     hone_graph_keep(program->graph, value);
 }
 
-// --- buffers -------------------------------------------------------------------------------------------------------
+// --- buffers
+// -------------------------------------------------------------------------------------------------------
 
-static hone_status create_buffer(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error) {
+static hone_status create_buffer(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                 hone_error *error) {
     return hone_buffer_create(device, CHECK_GUARD + check_round_up(bytes) + CHECK_GUARD, what, out, error);
 }
 
-// Gives every temporary a place of its own with a guard before and behind it. Sharing bytes would hide reads of what was
-// never written, and writes beside the own place.
+// Gives every temporary a place of its own with a guard before and behind it. Sharing bytes would hide reads
+// of what was never written, and writes beside the own place.
 static void spread(hone_plan *plan) {
     size_t end = CHECK_GUARD;
     for (uint32_t v = 1; v < plan->value_count; v++) {
@@ -115,21 +120,25 @@ static hone_status make_program(check_program *program, size_t first_backward_no
     const hone_plan_options options = {.first_backward_node = first_backward_node};
     HONE_TRY(hone_plan_create(program->graph, &options, &program->plan, error));
     spread(program->plan);
-    HONE_TRY(hone_buffer_create(program->device, program->plan->bytes.temporaries, "the arena", &program->arena, error));
+    HONE_TRY(hone_buffer_create(program->device, program->plan->bytes.temporaries, "the arena",
+                                &program->arena, error));
     hone_status status;
     do {
-        status = hone_program_create(program->device, program->plan, program->arena, &program->program, error);
+        status =
+            hone_program_create(program->device, program->plan, program->arena, &program->program, error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
     for (size_t i = 0; i < program->result_count; i++) {
         check_result *const result = &program->results[i];
         if (result->value.id)
-            HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset, error));
+            HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset,
+                                         error));
     }
     return HONE_OK;
 }
 
-static hone_status begin(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
+static hone_status begin(check_program *program, hone_device *device, const check_case *drawn,
+                         hone_error *error) {
     *program = (check_program){.device = device, .drawn = drawn};
     for (size_t i = 0; i < drawn->row->input_count; i++) {
         HONE_TRY(create_buffer(device, drawn->inputs[i].bytes, "a case's input", &program->inputs[i], error));
@@ -139,13 +148,16 @@ static hone_status begin(check_program *program, hone_device *device, const chec
         if (argument->kind == HONE_ARGUMENT_LIVE) program->live[program->live_count++] = argument->real;
     }
     HONE_TRY(hone_graph_create(&program->graph, error));
-    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count, error);
+    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count,
+                    error);
 }
 
-hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
+hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn,
+                                  hone_error *error) {
     HONE_TRY(begin(program, device, drawn, error));
     const hone_node *const node = hone_graph_node(program->graph, 0);
-    for (size_t i = 0; i < drawn->output_count; i++) add_result(program, hone_node_output(node, i), "output", i);
+    for (size_t i = 0; i < drawn->output_count; i++)
+        add_result(program, hone_node_output(node, i), "output", i);
     for (size_t i = 0; i < drawn->row->input_count; i++) {
         if (drawn->mutated[i]) add_result(program, program->input_values[i], "mutated input", i);
     }
@@ -165,7 +177,8 @@ hone_status check_program_gradient(check_program *program, hone_device *device, 
         HONE_TRY(create_buffer(device, seeds[i].bytes, "a seed", &program->seeds[i], error));
         HONE_TRY(hone_buffer_upload(program->seeds[i], CHECK_GUARD, seeds[i].data, seeds[i].bytes, error));
         outputs[seeded] = hone_node_output(node, i);
-        seed_values[seeded++] = hone_graph_state(program->graph, "seed", seeds[i].type, program->seeds[i], CHECK_GUARD);
+        seed_values[seeded++] =
+            hone_graph_state(program->graph, "seed", seeds[i].type, program->seeds[i], CHECK_GUARD);
     }
     hone_value inputs[HONE_CASE_INPUTS];
     hone_value gradients[HONE_CASE_INPUTS] = {0};
@@ -177,7 +190,8 @@ hone_status check_program_gradient(check_program *program, hone_device *device, 
         inputs[count++] = program->input_values[i];
     }
     const size_t first_backward_node = hone_graph_node_count(program->graph);
-    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, NULL, gradients, error));
+    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, NULL,
+                                  gradients, error));
     for (size_t i = 0; i < count; i++) add_result(program, gradients[i], "gradient of input", indices[i]);
     HONE_TRY(hone_graph_status(program->graph, error));
     bool any = false;
@@ -194,10 +208,11 @@ void check_program_close(check_program *program) {
     hone_buffer_destroy(program->arena);
 }
 
-// --- running -------------------------------------------------------------------------------------------------------
+// --- running
+// -------------------------------------------------------------------------------------------------------
 
-// 0xFF bytes are NaN in every float type: what reads a guard or an unwritten place ends in NaN, and what writes beside
-// its place leaves something else than 0xFF.
+// 0xFF bytes are NaN in every float type: what reads a guard or an unwritten place ends in NaN, and what
+// writes beside its place leaves something else than 0xFF.
 static hone_status fill(hone_buffer *buffer, size_t offset, size_t bytes, hone_error *error) {
     static unsigned char pattern[1 << 16];
     memset(pattern, 0xFF, sizeof(pattern));
@@ -236,7 +251,8 @@ hone_status check_program_read(check_program *program, size_t index, void *data,
     return check_download(result->buffer, result->offset, data, result->bytes, error);
 }
 
-// --- what must not change --------------------------------------------------------------------------------------------
+// --- what must not change
+// --------------------------------------------------------------------------------------------
 
 static hone_status input_intact(check_program *program, size_t index, hone_error *error) {
     const check_tensor *const input = &program->drawn->inputs[index];
@@ -250,10 +266,12 @@ static hone_status input_intact(check_program *program, size_t index, hone_error
         const unsigned char want = inside ? ((const unsigned char *)input->data)[i - CHECK_GUARD] : 0xFF;
         if (bytes[i] == want) continue;
         if (inside) {
-            status = hone_error_set(error, HONE_MISMATCH, "input %zu is changed at byte %zu", index, i - CHECK_GUARD);
+            status = hone_error_set(error, HONE_MISMATCH, "input %zu is changed at byte %zu", index,
+                                    i - CHECK_GUARD);
         } else {
-            status = hone_error_set(error, HONE_MISMATCH, "written outside input %zu, %lld bytes from its start", index,
-                                    (long long)i - CHECK_GUARD);
+            status =
+                hone_error_set(error, HONE_MISMATCH, "written outside input %zu, %lld bytes from its start",
+                               index, (long long)i - CHECK_GUARD);
         }
     }
     hone_free(bytes);

@@ -9,32 +9,57 @@
 #include "base/half.h"
 
 bool check_is_float(hone_dtype dtype) {
-    return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 || dtype == HONE_DTYPE_F64;
+    return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 ||
+           dtype == HONE_DTYPE_F64;
 }
 
 static double decode_one(hone_dtype dtype, const void *data, size_t i) {
     switch (dtype) {
-    case HONE_DTYPE_F32: return ((const float *)data)[i];
-    case HONE_DTYPE_F16: return hone_half_to_float(((const uint16_t *)data)[i]);
-    case HONE_DTYPE_BF16: return hone_bf16_to_float(((const uint16_t *)data)[i]);
-    case HONE_DTYPE_F64: return ((const double *)data)[i];
-    case HONE_DTYPE_I32: return ((const int32_t *)data)[i];
-    case HONE_DTYPE_I64: return (double)((const int64_t *)data)[i];
-    case HONE_DTYPE_I8: return ((const int8_t *)data)[i];
-    default: return ((const uint8_t *)data)[i]; // bool, u8
+    case HONE_DTYPE_F32:
+        return ((const float *)data)[i];
+    case HONE_DTYPE_F16:
+        return hone_half_to_float(((const uint16_t *)data)[i]);
+    case HONE_DTYPE_BF16:
+        return hone_bf16_to_float(((const uint16_t *)data)[i]);
+    case HONE_DTYPE_F64:
+        return ((const double *)data)[i];
+    case HONE_DTYPE_I32:
+        return ((const int32_t *)data)[i];
+    case HONE_DTYPE_I64:
+        return (double)((const int64_t *)data)[i];
+    case HONE_DTYPE_I8:
+        return ((const int8_t *)data)[i];
+    default:
+        return ((const uint8_t *)data)[i]; // bool, u8
     }
 }
 
 static void encode_one(hone_dtype dtype, double value, void *data, size_t i) {
     switch (dtype) {
-    case HONE_DTYPE_F32: ((float *)data)[i] = (float)value; break;
-    case HONE_DTYPE_F16: ((uint16_t *)data)[i] = hone_float_to_half((float)value); break;
-    case HONE_DTYPE_BF16: ((uint16_t *)data)[i] = hone_float_to_bf16((float)value); break;
-    case HONE_DTYPE_F64: ((double *)data)[i] = value; break;
-    case HONE_DTYPE_I32: ((int32_t *)data)[i] = (int32_t)value; break;
-    case HONE_DTYPE_I64: ((int64_t *)data)[i] = (int64_t)value; break;
-    case HONE_DTYPE_I8: ((int8_t *)data)[i] = (int8_t)value; break;
-    default: ((uint8_t *)data)[i] = (uint8_t)value; break;
+    case HONE_DTYPE_F32:
+        ((float *)data)[i] = (float)value;
+        break;
+    case HONE_DTYPE_F16:
+        ((uint16_t *)data)[i] = hone_float_to_half((float)value);
+        break;
+    case HONE_DTYPE_BF16:
+        ((uint16_t *)data)[i] = hone_float_to_bf16((float)value);
+        break;
+    case HONE_DTYPE_F64:
+        ((double *)data)[i] = value;
+        break;
+    case HONE_DTYPE_I32:
+        ((int32_t *)data)[i] = (int32_t)value;
+        break;
+    case HONE_DTYPE_I64:
+        ((int64_t *)data)[i] = (int64_t)value;
+        break;
+    case HONE_DTYPE_I8:
+        ((int8_t *)data)[i] = (int8_t)value;
+        break;
+    default:
+        ((uint8_t *)data)[i] = (uint8_t)value;
+        break;
     }
 }
 
@@ -46,7 +71,8 @@ void check_encode(hone_dtype dtype, const double *values, size_t count, void *da
     for (size_t i = 0; i < count; i++) encode_one(dtype, values[i], data, i);
 }
 
-// --- drawing -------------------------------------------------------------------------------------------------------
+// --- drawing
+// -------------------------------------------------------------------------------------------------------
 
 // Uniform in [0, 1); 32 bits, so that all 24 bits of a float vary also below 1/2.
 static double uniform(hone_random *random) {
@@ -58,8 +84,8 @@ static double whole(hone_random *random, double low, double high) {
 }
 
 // Reals without bounds are [-1, 1); for whole types only bytes and truths have natural bounds.
-static hone_status draw_uniform(const hone_case_input *input, hone_random *random, size_t count, double *values,
-                                hone_error *error) {
+static hone_status draw_uniform(const hone_case_input *input, hone_random *random, size_t count,
+                                double *values, hone_error *error) {
     const hone_dtype dtype = input->type.dtype;
     const bool bounded = input->low != 0 || input->high != 0;
     double low = bounded ? input->low : -1;
@@ -78,8 +104,8 @@ static hone_status draw_uniform(const hone_case_input *input, hone_random *rando
     return HONE_OK;
 }
 
-hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena, check_tensor *out,
-                       hone_error *error) {
+hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena,
+                       check_tensor *out, hone_error *error) {
     HONE_TRY(hone_type_check(&input->type, "the case's input", error));
     out->type = input->type;
     out->elements = (size_t)hone_type_elements(&input->type);
@@ -108,7 +134,8 @@ hone_status check_draw(const hone_case_input *input, hone_random *random, hone_a
     return HONE_OK;
 }
 
-// --- comparing -----------------------------------------------------------------------------------------------------
+// --- comparing
+// -----------------------------------------------------------------------------------------------------
 
 double check_largest(const double *values, size_t count) {
     double largest = 0;
@@ -138,8 +165,8 @@ static void place_text(const hone_tensor_type *type, size_t element, char *text,
     if (at) snprintf(text + at, size - at, "]");
 }
 
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
-                   size_t text_size) {
+bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance,
+                   char *text, size_t text_size) {
     const size_t count = (size_t)hone_type_elements(type);
     if (!check_is_float(type->dtype)) tolerance = 0;
     const double allowed = tolerance * check_largest(want, count);
@@ -168,7 +195,8 @@ bool check_compare(const hone_tensor_type *type, const void *got, const double *
     char place[128];
     place_text(type, worst_at, place, sizeof(place));
     const double largest = check_largest(want, count);
-    snprintf(text, text_size, "%s is %.9g, should be %.9g: error %.3g, allowed %.3g", place[0] ? place : "the value",
-             decode_one(type->dtype, got, worst_at), want[worst_at], largest > 0 ? worst / largest : worst, tolerance);
+    snprintf(text, text_size, "%s is %.9g, should be %.9g: error %.3g, allowed %.3g",
+             place[0] ? place : "the value", decode_one(type->dtype, got, worst_at), want[worst_at],
+             largest > 0 ? worst / largest : worst, tolerance);
     return false;
 }
