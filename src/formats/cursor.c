@@ -25,10 +25,10 @@ hone_status hone_cursor_need(const hone_cursor *cursor, uint64_t n, hone_error *
     if (n <= hone_cursor_left(cursor)) return HONE_OK;
     const char *const subject = cursor->subject;
     HONE_FAIL(error, BAD_FORMAT,
-              "'%s' ends at byte %" PRIu64 ", inside %s%s%s%s, which needs %" PRIu64
-              " bytes from byte %" PRIu64 " on: the file is cut or damaged; fetch it again",
-              cursor->source->name, cursor->source->size, cursor->place, subject ? " '" : "",
-              subject ? subject : "", subject ? "'" : "", n, cursor->position);
+              "'%s' ends at byte %" PRIu64 ", inside %s%s%s%s, which needs %" PRIu64 " bytes from byte %" PRIu64
+              " on: the file is cut or damaged; fetch it again",
+              cursor->source->name, cursor->source->size, cursor->place, subject ? " '" : "", subject ? subject : "",
+              subject ? "'" : "", n, cursor->position);
 }
 
 // Moves the window so that it begins at the position.

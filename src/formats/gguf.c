@@ -86,8 +86,8 @@ static hone_status sort_tensors(const reader *in, hone_error *error) {
     for (size_t i = 0; i < count; i++) sorted[i] = &gguf->tensors[i];
     qsort(sorted, count, sizeof *sorted, compare_tensors);
     for (size_t i = 1; i < count; i++) {
-        HONE_FAIL_IF(hone_gguf_compare_strings(&sorted[i - 1]->name, &sorted[i]->name) == 0, error,
-                     BAD_FORMAT, "'%s': the tensor '%s' appears twice", in->file, sorted[i]->name.bytes);
+        HONE_FAIL_IF(hone_gguf_compare_strings(&sorted[i - 1]->name, &sorted[i]->name) == 0, error, BAD_FORMAT,
+                     "'%s': the tensor '%s' appears twice", in->file, sorted[i]->name.bytes);
     }
     return HONE_OK;
 }
@@ -114,8 +114,8 @@ static hone_status read_name(reader *in, const char *what, hone_gguf_string *out
     uint64_t length = 0;
     HONE_TRY(hone_cursor_u64(&in->cursor, &length, error));
     HONE_FAIL_IF(length == 0 || length > LONGEST_NAME, error, BAD_FORMAT,
-                 "'%s': %s at byte %" PRIu64 " has %" PRIu64 " bytes; 1 to %d are allowed", in->file, what,
-                 begin, length, LONGEST_NAME);
+                 "'%s': %s at byte %" PRIu64 " has %" PRIu64 " bytes; 1 to %d are allowed", in->file, what, begin,
+                 length, LONGEST_NAME);
     hone_cursor_seek(&in->cursor, begin);
     HONE_TRY(read_string(in, out, error));
     HONE_FAIL_IF(memchr(out->bytes, 0, out->length), error, BAD_FORMAT,
@@ -156,16 +156,14 @@ static hone_status read_array(reader *in, hone_gguf_entry *entry, hone_error *er
     HONE_TRY(hone_cursor_u32(&in->cursor, &kind, error));
     HONE_TRY(hone_cursor_u64(&in->cursor, &entry->count, error));
     HONE_FAIL_IF(kind == HONE_GGUF_ARRAY, error, UNSUPPORTED,
-                 "'%s': key '%s' is an array of arrays, which hone does not read", in->file,
-                 entry->key.bytes);
-    HONE_FAIL_IF(kind > HONE_GGUF_F64, error, BAD_FORMAT,
-                 "'%s': key '%s' is an array of the unknown kind %" PRIu32, in->file, entry->key.bytes, kind);
+                 "'%s': key '%s' is an array of arrays, which hone does not read", in->file, entry->key.bytes);
+    HONE_FAIL_IF(kind > HONE_GGUF_F64, error, BAD_FORMAT, "'%s': key '%s' is an array of the unknown kind %" PRIu32,
+                 in->file, entry->key.bytes, kind);
     entry->element_kind = (hone_gguf_kind)kind;
     const size_t element_bytes = kind == HONE_GGUF_STRING ? 8 : hone_gguf_kind_bytes(entry->element_kind);
     const uint64_t left = hone_cursor_left(&in->cursor);
     HONE_FAIL_IF(entry->count > left / element_bytes, error, BAD_FORMAT,
-                 "'%s' ends at byte %" PRIu64 ", but the %" PRIu64
-                 " elements of key '%s' do not fit into the %" PRIu64
+                 "'%s' ends at byte %" PRIu64 ", but the %" PRIu64 " elements of key '%s' do not fit into the %" PRIu64
                  " bytes left: the file is cut or damaged; fetch it again",
                  in->file, in->cursor.source->size, entry->count, entry->key.bytes, left);
     if (kind == HONE_GGUF_STRING) return read_string_array(in, entry, error);
@@ -220,8 +218,8 @@ static hone_status read_entry(reader *in, hone_gguf_entry *entry, hone_error *er
     in->cursor.subject = entry->key.bytes;
     uint32_t kind = 0;
     HONE_TRY(hone_cursor_u32(&in->cursor, &kind, error));
-    HONE_FAIL_IF(kind > HONE_GGUF_F64, error, BAD_FORMAT,
-                 "'%s': key '%s' has a value of the unknown kind %" PRIu32, in->file, entry->key.bytes, kind);
+    HONE_FAIL_IF(kind > HONE_GGUF_F64, error, BAD_FORMAT, "'%s': key '%s' has a value of the unknown kind %" PRIu32,
+                 in->file, entry->key.bytes, kind);
     entry->kind = entry->element_kind = (hone_gguf_kind)kind;
     entry->count = 1;
     if (kind == HONE_GGUF_ARRAY) return read_array(in, entry, error);
@@ -233,8 +231,7 @@ static hone_status read_entry(reader *in, hone_gguf_entry *entry, hone_error *er
 // ---------------------------------------------------------------------------------------------------------
 
 // Sets dims and bytes, all products checked.
-static hone_status size_tensor(const reader *in, const uint64_t *ne, hone_gguf_tensor *tensor,
-                               hone_error *error) {
+static hone_status size_tensor(const reader *in, const uint64_t *ne, hone_gguf_tensor *tensor, hone_error *error) {
     const char *const name = tensor->name.bytes;
     uint64_t elements = 1;
     for (int i = 0; i < tensor->rank; i++) {
@@ -252,8 +249,8 @@ static hone_status size_tensor(const reader *in, const uint64_t *ne, hone_gguf_t
     if (!layout) return HONE_OK;
     const uint64_t columns = tensor->rank > 0 ? ne[0] : 1;
     HONE_FAIL_IF(columns % (uint64_t)layout->elements != 0, error, BAD_FORMAT,
-                 "'%s': tensor '%s' has rows of %" PRIu64 " values, but %s has blocks of %d", in->file, name,
-                 columns, layout->name, layout->elements);
+                 "'%s': tensor '%s' has rows of %" PRIu64 " values, but %s has blocks of %d", in->file, name, columns,
+                 layout->name, layout->elements);
     const uint64_t blocks = elements / (uint64_t)layout->elements;
     HONE_FAIL_IF(blocks > (uint64_t)INT64_MAX / (uint64_t)layout->bytes, error, BAD_FORMAT,
                  "'%s': tensor '%s' has dimensions whose size leaves 63 bits", in->file, name);
@@ -267,17 +264,16 @@ static hone_status read_tensor(reader *in, hone_gguf_tensor *tensor, hone_error 
     in->cursor.subject = tensor->name.bytes;
     uint32_t rank = 0;
     HONE_TRY(hone_cursor_u32(&in->cursor, &rank, error));
-    HONE_FAIL_IF(rank > 4, error, BAD_FORMAT,
-                 "'%s': tensor '%s' has %" PRIu32 " dimensions; at most 4 are allowed", in->file,
-                 tensor->name.bytes, rank);
+    HONE_FAIL_IF(rank > 4, error, BAD_FORMAT, "'%s': tensor '%s' has %" PRIu32 " dimensions; at most 4 are allowed",
+                 in->file, tensor->name.bytes, rank);
     tensor->rank = (int)rank;
     uint64_t ne[4] = {0};
     for (uint32_t i = 0; i < rank; i++) HONE_TRY(hone_cursor_u64(&in->cursor, &ne[i], error));
     HONE_TRY(hone_cursor_u32(&in->cursor, &tensor->type, error));
     HONE_TRY(hone_cursor_u64(&in->cursor, &tensor->offset, error));
     HONE_FAIL_IF(tensor->offset % in->gguf->alignment != 0, error, BAD_FORMAT,
-                 "'%s': tensor '%s' has the offset %" PRIu64 ", no multiple of the alignment %" PRIu64,
-                 in->file, tensor->name.bytes, tensor->offset, in->gguf->alignment);
+                 "'%s': tensor '%s' has the offset %" PRIu64 ", no multiple of the alignment %" PRIu64, in->file,
+                 tensor->name.bytes, tensor->offset, in->gguf->alignment);
     return size_tensor(in, ne, tensor, error);
 }
 
@@ -288,9 +284,9 @@ static hone_status place_tensors(const reader *in, hone_error *error) {
     const uint64_t begin = (in->cursor.position + gguf->alignment - 1) & ~(gguf->alignment - 1);
     for (size_t i = 0; i < gguf->tensor_count; i++) {
         hone_gguf_tensor *const tensor = &gguf->tensors[i];
-        HONE_FAIL_IF(tensor->offset > INT64_MAX - begin || tensor->bytes > INT64_MAX - begin - tensor->offset,
-                     error, BAD_FORMAT, "'%s': tensor '%s' has the impossible offset %" PRIu64, in->file,
-                     tensor->name.bytes, tensor->offset);
+        HONE_FAIL_IF(tensor->offset > INT64_MAX - begin || tensor->bytes > INT64_MAX - begin - tensor->offset, error,
+                     BAD_FORMAT, "'%s': tensor '%s' has the impossible offset %" PRIu64, in->file, tensor->name.bytes,
+                     tensor->offset);
         tensor->offset += begin;
         HONE_FAIL_IF(tensor->offset + tensor->bytes > size, error, BAD_FORMAT,
                      "'%s' ends at byte %" PRIu64 ", but tensor '%s' needs bytes to %" PRIu64
@@ -310,8 +306,8 @@ static hone_status check_overlaps(const reader *in, hone_error *error) {
     for (size_t i = 1; i < gguf->tensor_count && status == HONE_OK; i++) {
         if (sorted[i - 1]->offset + sorted[i - 1]->bytes <= sorted[i]->offset) continue;
         if (sorted[i]->bytes == 0) continue; // of a type whose size is not known, or empty
-        status = hone_error_set(error, HONE_BAD_FORMAT, "'%s': the bytes of tensors '%s' and '%s' overlap",
-                                in->file, sorted[i - 1]->name.bytes, sorted[i]->name.bytes);
+        status = hone_error_set(error, HONE_BAD_FORMAT, "'%s': the bytes of tensors '%s' and '%s' overlap", in->file,
+                                sorted[i - 1]->name.bytes, sorted[i]->name.bytes);
     }
     hone_free(sorted);
     return status;
@@ -335,8 +331,8 @@ static hone_status read_magic(reader *in, hone_error *error) {
     }
     HONE_FAIL_IF(text, error, BAD_FORMAT, "'%s' is not a GGUF file: it begins with \"%s\"%s", in->file, shown,
                  strcmp(shown, "vers") == 0 ? "; it looks like a git-lfs pointer, not the file itself" : "");
-    HONE_FAIL(error, BAD_FORMAT, "'%s' is not a GGUF file: it begins with the bytes %02x %02x %02x %02x",
-              in->file, magic[0], magic[1], magic[2], magic[3]);
+    HONE_FAIL(error, BAD_FORMAT, "'%s' is not a GGUF file: it begins with the bytes %02x %02x %02x %02x", in->file,
+              magic[0], magic[1], magic[2], magic[3]);
 }
 
 static hone_status read_header(reader *in, hone_error *error) {
@@ -352,8 +348,7 @@ static hone_status read_header(reader *in, hone_error *error) {
     HONE_TRY(hone_cursor_u64(&in->cursor, &in->tensor_count, error));
     HONE_TRY(hone_cursor_u64(&in->cursor, &in->entry_count, error));
     const uint64_t left = hone_cursor_left(&in->cursor);
-    HONE_FAIL_IF(in->entry_count > left / SMALLEST_KEY || in->tensor_count > left / SMALLEST_TENSOR, error,
-                 BAD_FORMAT,
+    HONE_FAIL_IF(in->entry_count > left / SMALLEST_KEY || in->tensor_count > left / SMALLEST_TENSOR, error, BAD_FORMAT,
                  "'%s' ends at byte %" PRIu64 ", too early for the %" PRIu64 " keys and %" PRIu64
                  " tensors it promises: the file is cut or damaged; fetch it again",
                  in->file, in->cursor.source->size, in->entry_count, in->tensor_count);
@@ -365,9 +360,8 @@ static hone_status read_alignment(reader *in, hone_error *error) {
     if (!hone_gguf_find(in->gguf, "general.alignment")) return HONE_OK;
     int64_t alignment = 0;
     HONE_TRY(hone_gguf_integer(in->gguf, "general.alignment", &alignment, error));
-    HONE_FAIL_IF(alignment < 8 || alignment > UINT32_MAX || (alignment & (alignment - 1)) != 0, error,
-                 BAD_FORMAT, "'%s': general.alignment is %" PRId64 ", no power of two from 8 on", in->file,
-                 alignment);
+    HONE_FAIL_IF(alignment < 8 || alignment > UINT32_MAX || (alignment & (alignment - 1)) != 0, error, BAD_FORMAT,
+                 "'%s': general.alignment is %" PRId64 ", no power of two from 8 on", in->file, alignment);
     in->gguf->alignment = (uint64_t)alignment;
     return HONE_OK;
 }
@@ -376,16 +370,15 @@ static hone_status read_all(reader *in, hone_error *error) {
     hone_gguf *const gguf = in->gguf;
     HONE_TRY(read_header(in, error));
     for (uint64_t i = 0; i < in->entry_count; i++) {
-        HONE_TRY(HONE_GROW(&gguf->entries, &gguf->private_->entry_capacity, gguf->entry_count + 1, "the keys",
-                           error));
+        HONE_TRY(HONE_GROW(&gguf->entries, &gguf->private_->entry_capacity, gguf->entry_count + 1, "the keys", error));
         HONE_TRY(read_entry(in, &gguf->entries[gguf->entry_count], error));
         gguf->entry_count++;
     }
     HONE_TRY(sort_entries(in, error));
     HONE_TRY(read_alignment(in, error));
     for (uint64_t i = 0; i < in->tensor_count; i++) {
-        HONE_TRY(HONE_GROW(&gguf->tensors, &gguf->private_->tensor_capacity, gguf->tensor_count + 1,
-                           "the tensor table", error));
+        HONE_TRY(HONE_GROW(&gguf->tensors, &gguf->private_->tensor_capacity, gguf->tensor_count + 1, "the tensor table",
+                           error));
         HONE_TRY(read_tensor(in, &gguf->tensors[gguf->tensor_count], error));
         gguf->tensor_count++;
     }

@@ -37,8 +37,7 @@ typedef struct hone_gguf_entry {
         int64_t signed_integer;    // I8..I64
         double real;               // F32, F64
         hone_gguf_string string;   // STRING
-        const void
-            *elements; // ARRAY of numbers: as in the file, aligned; of strings: hone_gguf_string[count]
+        const void *elements;      // ARRAY of numbers: as in the file, aligned; of strings: hone_gguf_string[count]
     };
 } hone_gguf_entry;
 
@@ -72,41 +71,34 @@ void hone_gguf_close(hone_gguf *gguf); // NULL is allowed
 // By key; NULL if absent. The typed ones give HONE_BAD_FORMAT "key 'x' is missing" or "... is a string, not a
 // number".
 const hone_gguf_entry *hone_gguf_find(const hone_gguf *gguf, const char *key);
-HONE_MUST_USE hone_status hone_gguf_integer(const hone_gguf *gguf, const char *key, int64_t *out,
-                                            hone_error *error);
-HONE_MUST_USE hone_status hone_gguf_real(const hone_gguf *gguf, const char *key, double *out,
-                                         hone_error *error);
-HONE_MUST_USE hone_status hone_gguf_text(const hone_gguf *gguf, const char *key, const char **out,
-                                         hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_integer(const hone_gguf *gguf, const char *key, int64_t *out, hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_real(const hone_gguf *gguf, const char *key, double *out, hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_text(const hone_gguf *gguf, const char *key, const char **out, hone_error *error);
 const hone_gguf_tensor *hone_gguf_find_tensor(const hone_gguf *gguf, const char *name);
 
 // Bytes [offset, offset + n) of the tensor's data.
-HONE_MUST_USE hone_status hone_gguf_read_bytes(const hone_gguf *gguf, const hone_gguf_tensor *tensor,
-                                               uint64_t offset, void *buffer, size_t n, hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_read_bytes(const hone_gguf *gguf, const hone_gguf_tensor *tensor, uint64_t offset,
+                                               void *buffer, size_t n, hone_error *error);
 // The whole tensor as floats, element count = product of dims.
-HONE_MUST_USE hone_status hone_gguf_read_floats(const hone_gguf *gguf, const hone_gguf_tensor *tensor,
-                                                float *out, hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_read_floats(const hone_gguf *gguf, const hone_gguf_tensor *tensor, float *out,
+                                                hone_error *error);
 
 // --- write: keys and tensor descriptions first, then the data in the same order
 // ---------------------------------------
 typedef struct hone_gguf_writer hone_gguf_writer;
-HONE_MUST_USE hone_status hone_gguf_writer_create(const char *path, hone_gguf_writer **out,
-                                                  hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_writer_create(const char *path, hone_gguf_writer **out, hone_error *error);
 HONE_MUST_USE hone_status hone_gguf_put_text(hone_gguf_writer *writer, const char *key, const char *value,
                                              hone_error *error);
 HONE_MUST_USE hone_status hone_gguf_put_u32(hone_gguf_writer *writer, const char *key, uint32_t value,
                                             hone_error *error);
-HONE_MUST_USE hone_status hone_gguf_put_f32(hone_gguf_writer *writer, const char *key, float value,
-                                            hone_error *error);
-HONE_MUST_USE hone_status hone_gguf_put_bool(hone_gguf_writer *writer, const char *key, bool value,
-                                             hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_put_f32(hone_gguf_writer *writer, const char *key, float value, hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_put_bool(hone_gguf_writer *writer, const char *key, bool value, hone_error *error);
 // Any other entry, arrays and strings with NULs included (used to make small models in tests, and to copy
 // metadata).
 HONE_MUST_USE hone_status hone_gguf_put_entry(hone_gguf_writer *writer, const hone_gguf_entry *entry,
                                               hone_error *error);
-HONE_MUST_USE hone_status hone_gguf_put_tensor(hone_gguf_writer *writer, const char *name,
-                                               hone_block_type type, int rank, const int64_t *dims,
-                                               hone_error *error);
+HONE_MUST_USE hone_status hone_gguf_put_tensor(hone_gguf_writer *writer, const char *name, hone_block_type type,
+                                               int rank, const int64_t *dims, hone_error *error);
 // The next tensor's bytes, all of them.
 HONE_MUST_USE hone_status hone_gguf_put_data(hone_gguf_writer *writer, const void *data, size_t bytes,
                                              hone_error *error);

@@ -92,8 +92,7 @@ static const char *kind_name(hone_gguf_kind kind) {
     }
 }
 
-static hone_status require(const hone_gguf *gguf, const char *key, const hone_gguf_entry **out,
-                           hone_error *error) {
+static hone_status require(const hone_gguf *gguf, const char *key, const hone_gguf_entry **out, hone_error *error) {
     *out = hone_gguf_find(gguf, key);
     HONE_FAIL_IF(!*out, error, BAD_FORMAT, "'%s': the key '%s' is missing", gguf->source->name, key);
     return HONE_OK;
@@ -156,16 +155,16 @@ hone_status hone_gguf_text(const hone_gguf *gguf, const char *key, const char **
 // --- values
 // ----------------------------------------------------------------------------------------------------------
 
-static hone_status require_layout(const hone_gguf *gguf, const hone_gguf_tensor *tensor,
-                                  const hone_block_layout **out, hone_error *error) {
+static hone_status require_layout(const hone_gguf *gguf, const hone_gguf_tensor *tensor, const hone_block_layout **out,
+                                  hone_error *error) {
     *out = hone_block_find(tensor->type);
-    HONE_FAIL_IF(!*out, error, UNSUPPORTED, "'%s': tensor '%s' is stored as %s; hone reads%s",
-                 gguf->source->name, tensor->name.bytes, hone_block_name(tensor->type), readable_types);
+    HONE_FAIL_IF(!*out, error, UNSUPPORTED, "'%s': tensor '%s' is stored as %s; hone reads%s", gguf->source->name,
+                 tensor->name.bytes, hone_block_name(tensor->type), readable_types);
     return HONE_OK;
 }
 
-hone_status hone_gguf_read_bytes(const hone_gguf *gguf, const hone_gguf_tensor *tensor, uint64_t offset,
-                                 void *buffer, size_t n, hone_error *error) {
+hone_status hone_gguf_read_bytes(const hone_gguf *gguf, const hone_gguf_tensor *tensor, uint64_t offset, void *buffer,
+                                 size_t n, hone_error *error) {
     const hone_block_layout *layout = NULL;
     HONE_TRY(require_layout(gguf, tensor, &layout, error));
     HONE_FAIL_IF(offset > tensor->bytes || n > tensor->bytes - offset, error, INVALID_ARGUMENT,
@@ -175,9 +174,8 @@ hone_status hone_gguf_read_bytes(const hone_gguf *gguf, const hone_gguf_tensor *
 }
 
 // In pieces, so that beside the floats only one piece of blocks is in memory.
-static hone_status decode_pieces(const hone_gguf *gguf, const hone_gguf_tensor *tensor,
-                                 const hone_block_layout *layout, uint8_t *piece, float *out,
-                                 hone_error *error) {
+static hone_status decode_pieces(const hone_gguf *gguf, const hone_gguf_tensor *tensor, const hone_block_layout *layout,
+                                 uint8_t *piece, float *out, hone_error *error) {
     const size_t block_bytes = (size_t)layout->bytes;
     const size_t piece_bytes = DECODE_PIECE_BYTES / block_bytes * block_bytes;
     for (uint64_t done = 0; done < tensor->bytes;) {

@@ -70,13 +70,12 @@ hone_status hone_gguf_writer_create(const char *path, hone_gguf_writer **out, ho
 
 // Takes note of a key, which must be new, and writes its name.
 static hone_status begin_key(hone_gguf_writer *writer, const char *key, size_t length, hone_error *error) {
-    HONE_FAIL_IF(writer->header_written, error, INVALID_ARGUMENT,
-                 "key '%s' comes after the first tensor's data", key);
+    HONE_FAIL_IF(writer->header_written, error, INVALID_ARGUMENT, "key '%s' comes after the first tensor's data", key);
     HONE_FAIL_IF(length == 0 || length > UINT16_MAX || memchr(key, 0, length), error, INVALID_ARGUMENT,
                  "a key of GGUF has 1 to %d bytes, none of them zero", UINT16_MAX);
     for (size_t i = 0; i < writer->key_count; i++) {
-        HONE_FAIL_IF(strlen(writer->key_names[i]) == length && memcmp(writer->key_names[i], key, length) == 0,
-                     error, INVALID_ARGUMENT, "key '%s' is written twice", writer->key_names[i]);
+        HONE_FAIL_IF(strlen(writer->key_names[i]) == length && memcmp(writer->key_names[i], key, length) == 0, error,
+                     INVALID_ARGUMENT, "key '%s' is written twice", writer->key_names[i]);
     }
     HONE_TRY(HONE_GROW(&writer->key_names, &writer->key_capacity, writer->key_count + 1, "the keys", error));
     HONE_TRY(hone_arena_string(&writer->arena, key, length, &writer->key_names[writer->key_count], error));
@@ -97,8 +96,8 @@ static hone_status set_alignment(hone_gguf_writer *writer, const hone_gguf_entry
 
 // What append_value relies on; asked before the key is written, so that a refused one leaves nothing behind.
 static hone_status check_value(const hone_gguf_entry *entry, hone_error *error) {
-    HONE_FAIL_IF((unsigned)entry->kind > HONE_GGUF_F64, error, INVALID_ARGUMENT,
-                 "key '%s' has the unknown kind %d", entry->key.bytes, (int)entry->kind);
+    HONE_FAIL_IF((unsigned)entry->kind > HONE_GGUF_F64, error, INVALID_ARGUMENT, "key '%s' has the unknown kind %d",
+                 entry->key.bytes, (int)entry->kind);
     if (entry->kind != HONE_GGUF_ARRAY || entry->element_kind == HONE_GGUF_STRING) return HONE_OK;
     const size_t element_bytes = hone_gguf_kind_bytes(entry->element_kind);
     size_t bytes = 0;
@@ -156,8 +155,7 @@ static hone_gguf_entry scalar(const char *key, hone_gguf_kind kind) {
         .key = {.bytes = key, .length = strlen(key)}, .kind = kind, .element_kind = kind, .count = 1};
 }
 
-hone_status hone_gguf_put_text(hone_gguf_writer *writer, const char *key, const char *value,
-                               hone_error *error) {
+hone_status hone_gguf_put_text(hone_gguf_writer *writer, const char *key, const char *value, hone_error *error) {
     hone_gguf_entry entry = scalar(key, HONE_GGUF_STRING);
     entry.string = (hone_gguf_string){.bytes = value, .length = strlen(value)};
     return hone_gguf_put_entry(writer, &entry, error);
@@ -181,20 +179,19 @@ hone_status hone_gguf_put_bool(hone_gguf_writer *writer, const char *key, bool v
     return hone_gguf_put_entry(writer, &entry, error);
 }
 
-static hone_status tensor_bytes(const char *name, hone_block_type type, int rank, const int64_t *dims,
-                                uint64_t *bytes, hone_error *error) {
+static hone_status tensor_bytes(const char *name, hone_block_type type, int rank, const int64_t *dims, uint64_t *bytes,
+                                hone_error *error) {
     const hone_block_layout *const layout = hone_block_find(type);
-    HONE_FAIL_IF(!layout, error, UNSUPPORTED, "tensor '%s' cannot be written as %s", name,
-                 hone_block_name(type));
-    HONE_FAIL_IF(rank < 0 || rank > 4, error, INVALID_ARGUMENT,
-                 "tensor '%s' has %d dimensions; GGUF has at most 4", name, rank);
+    HONE_FAIL_IF(!layout, error, UNSUPPORTED, "tensor '%s' cannot be written as %s", name, hone_block_name(type));
+    HONE_FAIL_IF(rank < 0 || rank > 4, error, INVALID_ARGUMENT, "tensor '%s' has %d dimensions; GGUF has at most 4",
+                 name, rank);
     // As if each element had a block's bytes: too strict only for tensors beyond any disk.
     const hone_tensor_type as_type = hone_type_of(HONE_DTYPE_F64, rank, dims);
     HONE_TRY(hone_type_check(&as_type, name, error));
     const int64_t columns = hone_type_columns(&as_type);
     HONE_FAIL_IF(columns % layout->elements != 0, error, INVALID_ARGUMENT,
-                 "tensor '%s' has rows of %" PRId64 " values, but %s has blocks of %d", name, columns,
-                 layout->name, layout->elements);
+                 "tensor '%s' has rows of %" PRId64 " values, but %s has blocks of %d", name, columns, layout->name,
+                 layout->elements);
     *bytes = (uint64_t)(hone_type_elements(&as_type) / layout->elements) * (uint64_t)layout->bytes;
     return HONE_OK;
 }
@@ -204,16 +201,16 @@ hone_status hone_gguf_put_tensor(hone_gguf_writer *writer, const char *name, hon
     HONE_FAIL_IF(writer->header_written, error, INVALID_ARGUMENT,
                  "tensor '%s' is described after the first tensor's data", name);
     const size_t length = strlen(name);
-    HONE_FAIL_IF(length == 0 || length > UINT16_MAX, error, INVALID_ARGUMENT,
-                 "a tensor's name has 1 to %d bytes", UINT16_MAX);
+    HONE_FAIL_IF(length == 0 || length > UINT16_MAX, error, INVALID_ARGUMENT, "a tensor's name has 1 to %d bytes",
+                 UINT16_MAX);
     for (size_t i = 0; i < writer->tensor_count; i++) {
         HONE_FAIL_IF(strcmp(writer->tensors[i].name, name) == 0, error, INVALID_ARGUMENT,
                      "tensor '%s' is written twice", name);
     }
     uint64_t bytes = 0;
     HONE_TRY(tensor_bytes(name, type, rank, dims, &bytes, error));
-    HONE_TRY(HONE_GROW(&writer->tensors, &writer->tensor_capacity, writer->tensor_count + 1,
-                       "the tensor table", error));
+    HONE_TRY(
+        HONE_GROW(&writer->tensors, &writer->tensor_capacity, writer->tensor_count + 1, "the tensor table", error));
     planned_tensor *const planned = &writer->tensors[writer->tensor_count];
     HONE_TRY(hone_arena_string(&writer->arena, name, length, &planned->name, error));
     planned->bytes = bytes;
@@ -253,8 +250,7 @@ static hone_status write_header(hone_gguf_writer *writer, hone_error *error) {
         HONE_TRY(hone_output_write(writer->output, writer->keys.bytes, writer->keys.length, error));
     }
     if (writer->descriptions.length > 0) {
-        HONE_TRY(hone_output_write(writer->output, writer->descriptions.bytes, writer->descriptions.length,
-                                   error));
+        HONE_TRY(hone_output_write(writer->output, writer->descriptions.bytes, writer->descriptions.length, error));
     }
     writer->header_written = true;
     return pad(writer, error);
@@ -264,8 +260,8 @@ hone_status hone_gguf_put_data(hone_gguf_writer *writer, const void *data, size_
     HONE_FAIL_IF(writer->next_tensor >= writer->tensor_count, error, INVALID_ARGUMENT,
                  "data for a tensor that was not described");
     const planned_tensor *const tensor = &writer->tensors[writer->next_tensor];
-    HONE_FAIL_IF(bytes != tensor->bytes, error, INVALID_ARGUMENT,
-                 "tensor '%s' needs %" PRIu64 " bytes, %zu were given", tensor->name, tensor->bytes, bytes);
+    HONE_FAIL_IF(bytes != tensor->bytes, error, INVALID_ARGUMENT, "tensor '%s' needs %" PRIu64 " bytes, %zu were given",
+                 tensor->name, tensor->bytes, bytes);
     HONE_TRY(write_header(writer, error));
     if (bytes > 0) HONE_TRY(hone_output_write(writer->output, data, bytes, error));
     writer->next_tensor++;
@@ -284,8 +280,7 @@ static void destroy(hone_gguf_writer *writer) {
 
 static hone_status finish(hone_gguf_writer *writer, hone_error *error) {
     HONE_FAIL_IF(writer->next_tensor < writer->tensor_count, error, INVALID_ARGUMENT,
-                 "tensor '%s' was described, but its data was not given",
-                 writer->tensors[writer->next_tensor].name);
+                 "tensor '%s' was described, but its data was not given", writer->tensors[writer->next_tensor].name);
     HONE_TRY(write_header(writer, error));
     return hone_output_commit(&writer->output, error);
 }
