@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of this family share: a strided copy, reading dims and ScalarType codes, the operators of each file.
+#ifndef HONE_OPS_SHAPE_MOVE_H
+#define HONE_OPS_SHAPE_MOVE_H
+
+#include "ops/op.h"
+
+// A copy of dims[0] x ... elements from one strided place to another; strides in elements.
+typedef struct hone_move {
+    int rank;
+    size_t element; // bytes
+    int64_t dims[HONE_MAX_RANK], to[HONE_MAX_RANK], from[HONE_MAX_RANK];
+} hone_move;
+
+void hone_move_run(const hone_op_call *call, const hone_move *move, void *to, const void *from);
+// Row-major strides of a type.
+void hone_move_strides(const hone_tensor_type *type, int64_t *strides);
+
+// ATen's code of an element type (6 is float), as ScalarType arguments carry it.
+hone_status hone_scalar_type(const hone_op_call *call, int64_t code, hone_dtype *out, hone_error *error);
+
+extern const hone_op hone_op_view, hone_op_unsqueeze, hone_op_squeeze, hone_op_squeeze_dim, hone_op_squeeze_dims;
+extern const hone_op hone_op_clone, hone_op_permute, hone_op_expand;
+extern const hone_op hone_op_select, hone_op_select_backward, hone_op_slice, hone_op_slice_backward;
+extern const hone_op hone_op_cat, hone_op_split;
+extern const hone_op hone_op_full, hone_op_full_like, hone_op_fill;
+
+#endif
