@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Template: 4-bit and 8-bit codes to strips of floats, and products with a vector straight from codes. Included by
+// kernels_<set>.c behind kernels_tile.h; see there. A decoded value is (code - zero) * scale, then + minimum, each
+// rounded by itself, so that it is the value that the file's format defines, to the bit.
+
+// Sixteen rows of sixteen bytes become sixteen columns: four rounds of interleaving row i with row i + 8.
+INLINE void NAME(transpose_bytes)(bytes r[16]) {
+    for (int round = 0; round < 4; round++) {
+        bytes t[16];
+        for (int i = 0; i < 8; i++) {
+            t[2 * i] = __builtin_shufflevector(r[i], r[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            t[2 * i + 1] =
+                __builtin_shufflevector(r[i], r[i + 8], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        }
+        for (int i = 0; i < 16; i++) r[i] = t[i];
+    }
+}
+
+// Sixteen bytes, of which only `valid` may be read; the rest are 0.
+INLINE bytes NAME(load_bytes)(const uint8_t *from, int64_t valid) {
+    bytes out = {0};
+    if (valid >= 16) {
+        memcpy(&out, from, 16);
+    } else if (valid > 0) {
+        memcpy(&out, from, (size_t)valid);
+    }
+    return out;
+}
+
+// Scales or minimums of a group for rows n0 .. n0 + 15; what lies behind the last row is not read.
+INLINE void NAME(load_scales)(const hone_codes *w, const void *scales, int64_t group, int64_t n0, vec out[PARTS]) {
+    const int64_t at = group * w->step + n0;
+    const size_t size = w->half ? sizeof(uint16_t) : sizeof(float);
+    const char *from = (const char *)scales + (size_t)at * size;
+    float copy[HONE_STRIP] = {0};
+    if (n0 + HONE_STRIP > w->n) {
+        memcpy(copy, from, (size_t)(w->n - n0) * size);
+        from = (const char *)copy;
+    }
+    if (w->half) {
+        half_strip(from, out);
+    } else {
+        for (int j = 0; j < PARTS; j++) out[j] = vec_load((const float *)(const void *)from + j * LANES);
+    }
+}
+
+// One column of a strip of rows.
+INLINE void NAME(store_scaled)(const vec codes[PARTS], const vec scale[PARTS], const vec minimum[PARTS], bool minimums,
+                               float *out) {
+    for (int j = 0; j < PARTS; j++) {
+        const vec value = codes[j] * scale[j];
+        vec_store(out + j * LANES, minimums ? value + minimum[j] : value);
+    }
+}
+
+// The state of a walk along k through the groups of a strip of rows.
+typedef struct NAME(walk) {
+    vec scale[PARTS], minimum[PARTS];
+    int64_t end; // of the group at hand
+} NAME(walk);
+
+INLINE void NAME(walk_to)(const hone_codes *w, int64_t n0, int64_t k, NAME(walk) * walk) {
+    const int64_t group = k / w->group;
+    NAME(load_scales)(w, w->scales, group, n0, walk->scale);
+    if (w->minimums) NAME(load_scales)(w, w->minimums, group, n0, walk->minimum);
+    walk->end = (group + 1) * w->group;
+}
+
+// Columns k .. k + width - 1 of sixteen rows; width (16 or 32) and minimums are constants where this is called.
+INLINE void NAME(decode_square)(const hone_codes *w, int64_t k, int64_t k1, int64_t n0, int width, bool minimums,
+                                NAME(walk) * walk, float *out, int64_t out_step) {
+    bytes r[16];
+    const int64_t first = width == 32 ? k / 2 : k;
+    for (int i = 0; i < 16; i++) {
+        const int64_t n = n0 + i < w->n ? n0 + i : w->n - 1;
+        r[i] = NAME(load_bytes)(w->codes + n * w->row_bytes + first, w->row_bytes - first);
+    }
+    NAME(transpose_bytes)(r);
+    if (k >= walk->end) NAME(walk_to)(w, n0, k, walk);
+    const bool whole = k + width <= k1 && k + width <= walk->end;
+    for (int i = 0; i < 16; i++) {
+        vec even[PARTS], odd[PARTS];
+        float *const place = out + (width == 32 ? 2 * i : i) * out_step;
+        if (width == 32) {
+            nibble_strip(r[i], w->zero, even, odd);
+        } else {
+            byte_strip(r[i], even);
+        }
+        if (whole) {
+            NAME(store_scaled)(even, walk->scale, walk->minimum, minimums, place);
+            if (width == 32) NAME(store_scaled)(odd, walk->scale, walk->minimum, minimums, place + out_step);
+            continue;
+        }
+        const int64_t column = k + (width == 32 ? 2 * i : i);
+        if (column >= k1) break;
+        if (column >= walk->end) NAME(walk_to)(w, n0, column, walk);
+        NAME(store_scaled)(even, walk->scale, walk->minimum, minimums, place);
+        if (width == 16 || column + 1 >= k1) continue;
+        if (column + 1 >= walk->end) NAME(walk_to)(w, n0, column + 1, walk);
+        NAME(store_scaled)(odd, walk->scale, walk->minimum, minimums, place + out_step);
+    }
+}
+
+TARGET static void NAME(decode_rows)(const hone_codes *codes, int64_t k0, int64_t k1, int64_t n0, float *out,
+                                     int64_t out_step) {
+    const hone_codes copy = *codes, *const w = &copy; // a copy: stores to `out` cannot change it
+    NAME(walk) walk = {.end = k0};
+    const int width = w->bits == 4 ? 32 : 16;
+    for (int64_t k = k0; k < k1; k += width) {
+        float *const place = out + (k - k0) * out_step;
+        if (width == 32 && w->minimums) {
+            NAME(decode_square)(w, k, k1, n0, 32, true, &walk, place, out_step);
+        } else if (width == 32) {
+            NAME(decode_square)(w, k, k1, n0, 32, false, &walk, place, out_step);
+        } else if (w->minimums) {
+            NAME(decode_square)(w, k, k1, n0, 16, true, &walk, place, out_step);
+        } else {
+            NAME(decode_square)(w, k, k1, n0, 16, false, &walk, place, out_step);
+        }
+    }
+}
+
+// Sixteen codes of one row in order of their columns.
+INLINE void NAME(row_codes)(const hone_codes *w, int64_t n, int64_t k0, vec out[PARTS]) {
+    const int64_t first = w->bits == 4 ? k0 / 2 : k0;
+    const int64_t needed = w->bits == 4 ? 8 : 16;
+    const uint8_t *const from = w->codes + n * w->row_bytes + first;
+    const int64_t valid = w->row_bytes - first;
+    bytes raw = {0};
+    if (valid < needed) {
+        raw = NAME(load_bytes)(from, valid);
+    } else if (w->bits == 4) {
+        memcpy(&raw, from, 8);
+    } else {
+        memcpy(&raw, from, 16);
+    }
+    if (w->bits == 4) {
+        nibble_row(raw, w->zero, out);
+    } else {
+        byte_strip(raw, out);
+    }
+}
+
+// The same columns where they lie in more than one group: each with its own scale.
+INLINE void NAME(decode_columns_mixed)(const hone_codes *w, int64_t n, int64_t k0, float *out) {
+    vec codes[PARTS];
+    NAME(row_codes)(w, n, k0, codes);
+    for (int j = 0; j < PARTS; j++) vec_store(out + j * LANES, codes[j]);
+    for (int64_t c = 0; c < HONE_STRIP && k0 + c < w->k; c++) {
+        const int64_t at = (k0 + c) / w->group * w->step + n;
+        out[c] *= w->half ? hone_half_to_float(((const uint16_t *)w->scales)[at]) : ((const float *)w->scales)[at];
+        if (!w->minimums) continue;
+        out[c] += w->half ? hone_half_to_float(((const uint16_t *)w->minimums)[at]) : ((const float *)w->minimums)[at];
+    }
+}
+
+TARGET static void NAME(decode_columns)(const hone_codes *codes, int64_t n0, int64_t n1, int64_t k0, float *out,
+                                        int64_t out_step) {
+    const hone_codes copy = *codes, *const w = &copy;
+    const int64_t last = k0 + HONE_STRIP < w->k ? k0 + HONE_STRIP - 1 : w->k - 1;
+    const int64_t group = k0 / w->group;
+    if (last / w->group != group) {
+        for (int64_t n = n0; n < n1; n++) NAME(decode_columns_mixed)(w, n, k0, out + (n - n0) * out_step);
+        return;
+    }
+    for (int64_t n = n0; n < n1; n += HONE_STRIP) {
+        vec parts[PARTS];
+        float scale[HONE_STRIP], minimum[HONE_STRIP];
+        const int64_t end = n + HONE_STRIP < n1 ? n + HONE_STRIP : n1;
+        NAME(load_scales)(w, w->scales, group, n, parts);
+        for (int j = 0; j < PARTS; j++) vec_store(scale + j * LANES, parts[j]);
+        if (w->minimums) {
+            NAME(load_scales)(w, w->minimums, group, n, parts);
+            for (int j = 0; j < PARTS; j++) vec_store(minimum + j * LANES, parts[j]);
+        }
+        for (int64_t i = n; i < end; i++) {
+            vec value[PARTS];
+            NAME(row_codes)(w, i, k0, value);
+            for (int j = 0; j < PARTS; j++) {
+                value[j] = value[j] * vec_splat(scale[i - n]);
+                if (w->minimums) value[j] = value[j] + vec_splat(minimum[i - n]);
+                vec_store(out + (i - n0) * out_step + j * LANES, value[j]);
+            }
+        }
+    }
+}
+
+// One step of the matrix-vector product: `width` columns of one row against each vector. Sums within the step first,
+// then by the scale into the row's total.
+INLINE void NAME(matvec_step)(const hone_codes *w, bytes low, bytes high, int bits, int width, int m, const float *x,
+                              int64_t x_step, float scale, vec total[][PARTS]) {
+    vec first[PARTS], second[PARTS];
+    if (bits == 4) {
+        nibble_strip(low, w->zero, first, second);
+    } else {
+        byte_strip(low, first);
+        if (width == 32) byte_strip(high, second);
+    }
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < PARTS; j++) {
+            const float *const xi = x + i * x_step + j * LANES;
+            vec sum = first[j] * vec_load(xi);
+            if (width == 32) sum = vec_fma(second[j], vec_load(xi + HONE_STRIP), sum);
+            total[i][j] = vec_fma(sum, vec_splat(scale), total[i][j]);
+        }
+    }
+}
+
+// `rows` rows against `m` vectors; bits, width, rows and m are constants where this is called.
+INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, int rows, int m, const float *x,
+                              const float *sums, int64_t n0, float *y, int64_t y_step) {
+    vec total[HONE_STRIP][HONE_MATVEC_MOST_ROWS][PARTS];
+    vec extra[HONE_MATVEC_MOST_ROWS][PARTS]; // from minimums, a lane for each row
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j < PARTS; j++) {
+            extra[i][j] = vec_splat(0);
+            for (int r = 0; r < rows; r++) total[r][i][j] = vec_splat(0);
+        }
+    }
+    const int64_t x_step = (w->k + 31) / 32 * 32, groups = (w->k + w->group - 1) / w->group;
+    const int step_bytes = bits == 4 ? 16 : width;
+    const uint8_t *const base = w->codes + n0 * w->row_bytes;
+    int64_t k = 0;
+    for (int64_t group = 0; group < groups; group++) {
+        vec parts[PARTS];
+        float scale[HONE_STRIP];
+        NAME(load_scales)(w, w->scales, group, n0, parts);
+        for (int j = 0; j < PARTS; j++) vec_store(scale + j * LANES, parts[j]);
+        if (w->minimums) {
+            NAME(load_scales)(w, w->minimums, group, n0, parts);
+            for (int i = 0; i < m; i++) {
+                for (int j = 0; j < PARTS; j++)
+                    extra[i][j] = vec_fma(parts[j], vec_splat(sums[i * groups + group]), extra[i][j]);
+            }
+        }
+        const int64_t end = (group + 1) * w->group < w->k ? (group + 1) * w->group : w->k;
+        for (; k < end; k += width) {
+            const int64_t at = bits == 4 ? k / 2 : k;
+            const int64_t valid = w->row_bytes - at;
+            const uint8_t *row = base + at;
+            for (int r = 0; r < rows; r++) {
+                bytes low, high = {0};
+                if (valid >= step_bytes) {
+                    memcpy(&low, row, 16);
+                    if (step_bytes == 32) memcpy(&high, row + 16, 16);
+                } else {
+                    low = NAME(load_bytes)(row, valid);
+                    if (step_bytes == 32) high = NAME(load_bytes)(row + 16, valid - 16);
+                }
+                NAME(matvec_step)(w, low, high, bits, width, m, x + k, x_step, scale[r], total[r]);
+                row += w->row_bytes;
+            }
+        }
+    }
+    for (int i = 0; i < m; i++) {
+        float add[HONE_STRIP];
+        for (int j = 0; j < PARTS; j++) vec_store(add + j * LANES, extra[i][j]);
+        for (int r = 0; r < rows; r += 4) {
+            vec four[4][PARTS];
+            for (int q = 0; q < 4; q++) {
+                for (int j = 0; j < PARTS; j++) four[q][j] = r + q < rows ? total[r + q][i][j] : vec_splat(0);
+            }
+            const quad sum = NAME(reduce4)(four);
+            for (int q = 0; q < 4 && r + q < rows; q++) y[i * y_step + n0 + r + q] = sum[q] + add[r + q];
+        }
+    }
+}
+
+INLINE void NAME(matvec_range)(const hone_codes *w, int bits, int width, int rows, int m, const float *x,
+                               const float *sums, int64_t n0, int64_t n1, float *y, int64_t y_step) {
+    int64_t n = n0;
+    for (; n + rows <= n1; n += rows) NAME(matvec_rows)(w, bits, width, rows, m, x, sums, n, y, y_step);
+    for (; n < n1; n++) NAME(matvec_rows)(w, bits, width, 1, m, x, sums, n, y, y_step);
+}
+
+#define MATVEC_CASE(bits, width, m) NAME(matvec_range)(w, bits, width, MATVEC_ROWS(m), m, x, sums, n0, n1, y, y_step)
+#define MATVEC_FORMAT(m)                                                                                               \
+    if (w->bits == 4) {                                                                                                \
+        MATVEC_CASE(4, 32, m);                                                                                         \
+    } else if (w->group % 32 == 0) {                                                                                   \
+        MATVEC_CASE(8, 32, m);                                                                                         \
+    } else {                                                                                                           \
+        MATVEC_CASE(8, 16, m);                                                                                         \
+    }
+
+TARGET static void NAME(matvec)(const hone_codes *codes, int m, const float *x, const float *sums, int64_t n0,
+                                int64_t n1, float *y, int64_t y_step) {
+    const hone_codes copy = *codes, *const w = &copy;
+    switch (m) {
+    case 1:
+        MATVEC_FORMAT(1) break;
+    case 2:
+        MATVEC_FORMAT(2) break;
+    case 3:
+        MATVEC_FORMAT(3) break;
+    default:
+        MATVEC_FORMAT(4) break;
+    }
+}
