@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time by operator over all programs of a trainer.
+#include <stdlib.h>
+
+#include "train/trainer.h"
+
+void hone_trainer_profile(hone_trainer *trainer, bool on) {
+    trainer->profiled = on;
+    for (int i = 0; i < HONE_PLANS; i++) {
+        if (trainer->plans[i].program) hone_program_profile(trainer->plans[i].program, on);
+    }
+    if (trainer->update.program) hone_program_profile(trainer->update.program, on);
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const hone_profile_row *const x = a;
+    const hone_profile_row *const y = b;
+    if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
+    return x->op < y->op ? -1 : x->op > y->op;
+}
+
+static void merge(const hone_profile_row *row, hone_profile_row *rows, size_t capacity, size_t *count) {
+    for (size_t i = 0; i < *count; i++) {
+        if (rows[i].op != row->op) continue;
+        rows[i].seconds += row->seconds;
+        rows[i].calls += row->calls;
+        return;
+    }
+    if (*count < capacity) rows[(*count)++] = (hone_profile_row){row->op, NULL, row->seconds, row->calls};
+}
+
+size_t hone_trainer_profile_rows(const hone_trainer *trainer, hone_profile_row *rows, size_t capacity) {
+    size_t count = 0;
+    for (int i = 0; i <= HONE_PLANS; i++) {
+        const hone_program *const program = i < HONE_PLANS ? trainer->plans[i].program : trainer->update.program;
+        if (!program) continue;
+        const size_t own = hone_program_profile_rows(program, NULL, 0);
+        hone_profile_row *each;
+        hone_error ignored;
+        if (HONE_NEW_ARRAY(&each, own, "a profile", &ignored) != HONE_OK) continue;
+        hone_program_profile_rows(program, each, own);
+        for (size_t r = 0; r < own; r++) merge(&each[r], rows, capacity, &count);
+        hone_free(each);
+    }
+    qsort(rows, count, sizeof(*rows), by_seconds);
+    return count;
+}

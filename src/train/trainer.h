@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trainer's insides, shared by the files that run it, evaluate with it, and save it.
+#ifndef HONE_TRAIN_TRAINER_H
+#define HONE_TRAIN_TRAINER_H
+
+#include "train/batch.h"
+#include "train/step_plan.h"
+
+#define HONE_PLANS 8 // of different shapes, kept at a time
+
+typedef enum hone_trainer_phase {
+    HONE_PHASE_IDLE,    // between steps
+    HONE_PHASE_CLEAR,   // gradients and loss to zero
+    HONE_PHASE_PREPARE, // the next micro-batch: arrays, plan, program
+    HONE_PHASE_RUN,     // it has been queued
+    HONE_PHASE_UPDATE,  // norm, clipping, AdamW
+    HONE_PHASE_READ     // metrics come back
+} hone_trainer_phase;
+
+typedef struct hone_micro_batch {
+    const uint32_t *rows; // into the order of the epoch
+    size_t count;
+} hone_micro_batch;
+
+struct hone_trainer {
+    hone_model *model;
+    hone_lora *lora;
+    const hone_dataset *data;
+    hone_train_options options; // defaults filled in
+    hone_step_settings settings;
+    hone_step_buffers buffers;
+    hone_buffer *arena; // shared by all programs: they never run at the same time
+    hone_order order;
+    hone_batch batch;
+    hone_step_plan plans[HONE_PLANS];
+    uint64_t uses;
+    hone_step_plan update;
+    hone_train_bytes bytes;
+    int64_t steps_per_epoch;
+    bool profiled;
+
+    // --- goes into the state file
+    int64_t step;         // optimiser steps done, skipped ones included
+    int64_t bad_steps;    // skipped in a row
+    int64_t skipped;      // in all
+
+    // --- the step in progress
+    hone_trainer_phase phase;
+    hone_micro_batch *micro; // [accumulate]
+    size_t micro_count, micro_next;
+    int64_t step_supervised, step_tokens;
+    double started;
+
+    // --- the evaluation in progress
+    bool evaluating;
+    bool eval_queued; // the batch under way has been given to the device
+    hone_order eval_order;
+    int64_t eval_supervised;
+};
+
+// Makes the plan for a shape, or finds it, and its program. May return HONE_PENDING.
+HONE_MUST_USE hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone_step_plan **out,
+                                            hone_error *error);
+// Lengths are padded to a multiple of this, or of a multiple of it.
+int hone_trainer_padding(const hone_trainer *trainer);
+// The shape for a batch: T as padded, and the chunk of the head that wastes least.
+hone_step_shape hone_trainer_shape(int64_t padded, int64_t supervised, bool backward);
+// Uploads trainer->batch and queues forward, head chunks and (if the shape has it) backward.
+HONE_MUST_USE hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, const double *live,
+                                             hone_error *error);
+// Queues one segment of the update's program.
+HONE_MUST_USE hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live,
+                                                    hone_error *error);
+
+#endif
