@@ -54,7 +54,7 @@
 #include <stdio.h>
 
 static const hone_block_layout layouts[] = {
-#define BLOCK_LAYOUT(suffix, number, text, block_elements, block_bytes)                                      \
+#define BLOCK_LAYOUT(suffix, number, text, block_elements, block_bytes)                                                \
     {.type = number, .name = text, .elements = block_elements, .bytes = block_bytes},
     HONE_BLOCK_LIST(BLOCK_LAYOUT)
 #undef BLOCK_LAYOUT
@@ -62,12 +62,11 @@ static const hone_block_layout layouts[] = {
 
 // Everything that GGUF has ever numbered, for messages. Entries that hone reads are in `layouts`.
 static const char *const other_names[] = {
-    [4] = "Q4_2",        [5] = "Q4_3",        [9] = "Q8_1",        [10] = "Q2_K",    [11] = "Q3_K",
-    [15] = "Q8_K",       [16] = "IQ2_XXS",    [17] = "IQ2_XS",     [18] = "IQ3_XXS", [19] = "IQ1_S",
-    [20] = "IQ4_NL",     [21] = "IQ3_S",      [22] = "IQ2_S",      [23] = "IQ4_XS",  [24] = "I8",
-    [25] = "I16",        [26] = "I32",        [27] = "I64",        [28] = "F64",     [29] = "IQ1_M",
-    [31] = "Q4_0_4_4",   [32] = "Q4_0_4_8",   [33] = "Q4_0_8_8",   [34] = "TQ1_0",   [35] = "TQ2_0",
-    [36] = "IQ4_NL_4_4", [37] = "IQ4_NL_4_8", [38] = "IQ4_NL_8_8", [39] = "MXFP4",   [40] = "NVFP4",
+    [4] = "Q4_2",     [5] = "Q4_3",        [9] = "Q8_1",        [10] = "Q2_K",       [11] = "Q3_K",     [15] = "Q8_K",
+    [16] = "IQ2_XXS", [17] = "IQ2_XS",     [18] = "IQ3_XXS",    [19] = "IQ1_S",      [20] = "IQ4_NL",   [21] = "IQ3_S",
+    [22] = "IQ2_S",   [23] = "IQ4_XS",     [24] = "I8",         [25] = "I16",        [26] = "I32",      [27] = "I64",
+    [28] = "F64",     [29] = "IQ1_M",      [31] = "Q4_0_4_4",   [32] = "Q4_0_4_8",   [33] = "Q4_0_8_8", [34] = "TQ1_0",
+    [35] = "TQ2_0",   [36] = "IQ4_NL_4_4", [37] = "IQ4_NL_4_8", [38] = "IQ4_NL_8_8", [39] = "MXFP4",    [40] = "NVFP4",
     [41] = "Q1_0",
 };
 

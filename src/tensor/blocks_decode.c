@@ -178,8 +178,7 @@ static void decode_codes(const hone_block_layout *layout, const uint8_t *bytes, 
     }
 }
 
-hone_status hone_block_decode(hone_block_type type, const void *blocks, float *out, size_t count,
-                              hone_error *error) {
+hone_status hone_block_decode(hone_block_type type, const void *blocks, float *out, size_t count, hone_error *error) {
     const hone_block_layout *const layout = hone_block_find(type);
     HONE_FAIL_IF(!layout, error, UNSUPPORTED, "values of type %s cannot be read", hone_block_name(type));
     HONE_FAIL_IF(count % (size_t)layout->elements != 0, error, INVALID_ARGUMENT,

@@ -73,14 +73,13 @@ static hone_status check_values(const float *values, size_t first, const char *n
         HONE_FAIL_IF(!isfinite(values[i]), error, NOT_FINITE, "value %zu is %f and has no %s form", first + i,
                      (double)values[i], name);
         HONE_FAIL_IF(fabsf(values[i]) > largest_half, error, BAD_DATA,
-                     "value %zu is %g, too large for %s, whose scale is a half", first + i, (double)values[i],
-                     name);
+                     "value %zu is %g, too large for %s, whose scale is a half", first + i, (double)values[i], name);
     }
     return HONE_OK;
 }
 
-static hone_status encode_codes(const hone_block_layout *layout, const float *values, uint8_t *block,
-                                size_t count, hone_error *error) {
+static hone_status encode_codes(const hone_block_layout *layout, const float *values, uint8_t *block, size_t count,
+                                hone_error *error) {
     for (size_t done = 0; done < count; done += 32) {
         HONE_TRY(check_values(values, done, layout->name, error));
         if (layout->type == HONE_BLOCK_Q8_0) {

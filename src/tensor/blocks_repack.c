@@ -48,8 +48,7 @@ static void put_scales(const repack_target *target, const hone_block_parts *part
         const size_t at = (size_t)((column / target->layout.group + j) * target->total_rows + row) * bytes;
         memcpy(target->scales + at, halves ? (const void *)&parts->half_scale : &parts->scales[j], bytes);
         if (!target->layout.minimums) continue;
-        memcpy(target->minimums + at, halves ? (const void *)&parts->half_minimum : &parts->minimums[j],
-               bytes);
+        memcpy(target->minimums + at, halves ? (const void *)&parts->half_minimum : &parts->minimums[j], bytes);
     }
 }
 
@@ -61,8 +60,8 @@ static hone_status check(const hone_block_layout *layout, int64_t first_row, int
                  (long long)first_row, (long long)first_row + (long long)rows, (long long)total_rows,
                  (long long)columns);
     HONE_FAIL_IF(columns % layout->elements != 0, error, INVALID_ARGUMENT,
-                 "a row of %lld values is no whole number of %s blocks of %d", (long long)columns,
-                 layout->name, layout->elements);
+                 "a row of %lld values is no whole number of %s blocks of %d", (long long)columns, layout->name,
+                 layout->elements);
     return HONE_OK;
 }
 
