@@ -37,6 +37,7 @@ typedef struct cpu_program {
     size_t live_count, live_capacity;
     void *workspace;
     void *scratch;
+    size_t workspace_bytes, scratch_bytes;
     uint32_t flags;
     bool profiled;
 } cpu_program;
@@ -137,6 +138,8 @@ static hone_status prepare(cpu_program *program, hone_error *error) {
     const size_t threads = (size_t)hone_pool_threads(((cpu_device *)program->base.device)->pool);
     HONE_TRY(hone_allocate_raw(most.workspace_bytes, 1, "working memory of operators", &program->workspace, error));
     HONE_TRY(hone_allocate_raw(threads, most.thread_scratch_bytes, "working memory of threads", &program->scratch, error));
+    program->workspace_bytes = most.workspace_bytes;
+    program->scratch_bytes = threads * most.thread_scratch_bytes;
     for (size_t i = 0; i < count; i++) {
         program->steps[i].call.workspace = program->workspace;
         program->steps[i].call.thread_scratch = program->scratch;
@@ -189,6 +192,10 @@ static hone_status cpu_submit(hone_program *base, int segment, const double *liv
         cpu_step *const step = &program->steps[s];
         if (step->alias) continue;
         HONE_TRY(set_live(program, step, live, live_count, error));
+        if (((const cpu_device *)base->device)->poison) {
+            memset(program->workspace, 0xFF, program->workspace_bytes);
+            memset(program->scratch, 0xFF, program->scratch_bytes);
+        }
         const double start = program->profiled ? hone_clock_seconds() : 0;
         step->call.op->cpu(&step->call);
         if (program->profiled) {
