@@ -137,7 +137,8 @@ int64_t hone_batch_count(const hone_dataset *data, const uint32_t *rows, size_t 
     return supervised;
 }
 
-void hone_batch_fill(hone_batch *batch, const hone_dataset *data, const uint32_t *rows, size_t count, int padding) {
+void hone_batch_fill(hone_batch *batch, const hone_dataset *data, const uint32_t *rows, size_t count, int64_t epoch,
+                     int padding) {
     int64_t t = 0;
     batch->supervised = 0;
     for (size_t i = 0; i < count; i++) {
@@ -149,7 +150,8 @@ void hone_batch_fill(hone_batch *batch, const hone_dataset *data, const uint32_t
             batch->positions[t] = (int32_t)j;
             batch->row_start[t] = (int32_t)start;
             batch->targets[t] = label >= 0 ? label : -1;
-            batch->keys[2 * t] = (int32_t)rows[i];
+            // Another mask each epoch; wraps after 2^32 rows, as the hash takes 32 bits.
+            batch->keys[2 * t] = (int32_t)(uint32_t)((uint64_t)epoch * data->row_count + rows[i]);
             batch->keys[2 * t + 1] = (int32_t)j;
             if (label >= 0) batch->selected[batch->supervised++] = (int32_t)t;
         }

@@ -44,13 +44,14 @@ typedef struct hone_batch {
     int32_t *ids, *positions, *row_start; // [T]
     int32_t *targets;   // [T] the next token where it is trained, else -1
     int32_t *selected;  // [T] positions whose target is trained, then -1
-    int32_t *keys;      // [T, 2] row number in the data set and position, for dropout
+    int32_t *keys;      // [T, 2] row counted over all epochs and position, for dropout
 } hone_batch;
 
 HONE_MUST_USE hone_status hone_batch_create(int64_t capacity, hone_batch *out, hone_error *error);
 void hone_batch_clear(hone_batch *batch);
 // Fills the arrays; T becomes a multiple of `padding` that grows with the length, so that few plans serve many batches.
-void hone_batch_fill(hone_batch *batch, const hone_dataset *data, const uint32_t *rows, size_t count, int padding);
+void hone_batch_fill(hone_batch *batch, const hone_dataset *data, const uint32_t *rows, size_t count, int64_t epoch,
+                     int padding);
 // T for so many tokens.
 int64_t hone_batch_padded(int64_t tokens, int padding);
 // Trained tokens of the rows.

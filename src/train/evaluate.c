@@ -43,7 +43,7 @@ static hone_status run(hone_trainer *trainer, const hone_dataset *data, hone_err
             const uint32_t *rows;
             size_t count;
             hone_order_next(&trainer->eval_order, &rows, &count);
-            hone_batch_fill(&trainer->batch, data, rows, count, hone_trainer_padding(trainer));
+            hone_batch_fill(&trainer->batch, data, rows, count, 0, hone_trainer_padding(trainer));
             trainer->micro_count++;
             trainer->eval_queued = false;
         }

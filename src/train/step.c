@@ -38,7 +38,8 @@ static void begin(hone_trainer *trainer) {
 
 static hone_status prepare(hone_trainer *trainer, hone_error *error) {
     const hone_micro_batch *const micro = &trainer->micro[trainer->micro_next];
-    hone_batch_fill(&trainer->batch, trainer->data, micro->rows, micro->count, hone_trainer_padding(trainer));
+    hone_batch_fill(&trainer->batch, trainer->data, micro->rows, micro->count, trainer->order.epoch,
+                    hone_trainer_padding(trainer));
     hone_step_plan *plan;
     double live[HONE_LIVE_COUNT];
     live_numbers(trainer, live);
