@@ -23,12 +23,10 @@ static hone_status find_mutated(check_case *drawn, hone_error *error) {
         const size_t count = argument->kind == HONE_ARGUMENT_TENSOR    ? 1
                              : argument->kind == HONE_ARGUMENT_TENSORS ? argument->count
                                                                        : 0;
-        const hone_value *const values =
-            argument->kind == HONE_ARGUMENT_TENSOR ? &argument->value : argument->values;
+        const hone_value *const values = argument->kind == HONE_ARGUMENT_TENSOR ? &argument->value : argument->values;
         for (size_t j = 0; j < count; j++) {
             HONE_FAIL_IF(values[j].id == 0 || values[j].id > row->input_count, error, INVALID_ARGUMENT,
-                         "argument %zu of the case names input %d of %zu", i, (int)values[j].id - 1,
-                         row->input_count);
+                         "argument %zu of the case names input %d of %zu", i, (int)values[j].id - 1, row->input_count);
             if (drawn->schema->arguments[i].mutated) drawn->mutated[values[j].id - 1] = true;
         }
     }
@@ -52,9 +50,8 @@ hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t
     hone_tensor_type types[CHECK_OUTPUTS];
     HONE_TRY(check_output_types(drawn, types, &drawn->output_count, error));
     for (size_t i = 0; i < drawn->output_count; i++) {
-        drawn->outputs[i] = (check_tensor){.type = types[i],
-                                           .elements = (size_t)hone_type_elements(&types[i]),
-                                           .bytes = hone_type_bytes(&types[i])};
+        drawn->outputs[i] = (check_tensor){
+            .type = types[i], .elements = (size_t)hone_type_elements(&types[i]), .bytes = hone_type_bytes(&types[i])};
     }
     return HONE_OK;
 }
@@ -75,10 +72,9 @@ hone_status check_case_reference(check_case *drawn, hone_error *error) {
     }
     check_reference(drawn, inputs, outputs);
     for (size_t i = 0; i < drawn->row->input_count; i++) {
-        HONE_FAIL_IF(
-            !drawn->mutated[i] && drawn->inputs[i].elements > 0 &&
-                memcmp(inputs[i], drawn->inputs[i].values, drawn->inputs[i].elements * sizeof(double)) != 0,
-            error, MISMATCH, "the reference changes input %zu, which the schema does not mutate", i);
+        HONE_FAIL_IF(!drawn->mutated[i] && drawn->inputs[i].elements > 0 &&
+                         memcmp(inputs[i], drawn->inputs[i].values, drawn->inputs[i].elements * sizeof(double)) != 0,
+                     error, MISMATCH, "the reference changes input %zu, which the schema does not mutate", i);
     }
     return HONE_OK;
 }
@@ -132,8 +128,7 @@ void check_fail(check_session *session, const check_case *drawn, size_t device, 
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
     char threads[32] = "";
-    if (session->threads[device])
-        snprintf(threads, sizeof(threads), ", threads %d", session->threads[device]);
-    printf("FAIL %s [%s] %s%s: %s (seed %llu)\n", drawn->row->op, drawn->row->name, session->device_name,
-           threads, text, (unsigned long long)session->seed);
+    if (session->threads[device]) snprintf(threads, sizeof(threads), ", threads %d", session->threads[device]);
+    printf("FAIL %s [%s] %s%s: %s (seed %llu)\n", drawn->row->op, drawn->row->name, session->device_name, threads, text,
+           (unsigned long long)session->seed);
 }

@@ -33,9 +33,8 @@ typedef struct check_session {
     uint64_t seed;
     const char *filter;
     const char *device_name;
-    hone_device
-        *devices[4]; // the same device with different numbers of threads; the first one is compared with
-    int threads[4];  // 0 where threads have no meaning
+    hone_device *devices[4]; // the same device with different numbers of threads; the first one is compared with
+    int threads[4];          // 0 where threads have no meaning
     size_t device_count;
     check_plant planted;
     bool planted_now; // the planted error found a place in this case
@@ -69,8 +68,7 @@ typedef struct check_case {
 
 // Draws the inputs from the seed and the case's name, so that a filter does not change them. Always
 // check_case_close.
-HONE_MUST_USE hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t seed,
-                                          hone_error *error);
+HONE_MUST_USE hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t seed, hone_error *error);
 // Fills outputs and after; apart from open because large cases are only timed.
 HONE_MUST_USE hone_status check_case_reference(check_case *drawn, hone_error *error);
 void check_case_close(check_case *drawn);
@@ -93,8 +91,8 @@ HONE_MUST_USE hone_status check_draw(const hone_case_input *input, hone_random *
 // Largest finite magnitude.
 double check_largest(const double *values, size_t count);
 // True if `got` (bytes of the type) is `want` within tolerance; else text says where and by how much.
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance,
-                   char *text, size_t text_size);
+bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
+                   size_t text_size);
 
 // --- the program that runs a case
 // ------------------------------------------------------------------------------------
@@ -120,6 +118,7 @@ typedef struct check_program {
     hone_value input_values[HONE_CASE_INPUTS];
     hone_buffer *inputs[HONE_CASE_INPUTS];
     hone_buffer *seeds[CHECK_OUTPUTS];
+    hone_value seed_values[CHECK_OUTPUTS];
     check_result results[CHECK_RESULTS];
     size_t result_count;
     hone_buffer *arena;
@@ -128,18 +127,16 @@ typedef struct check_program {
 } check_program;
 
 // Each pair of open and close; close also after a failed open.
-HONE_MUST_USE hone_status check_program_forward(check_program *program, hone_device *device,
-                                                const check_case *drawn, hone_error *error);
+HONE_MUST_USE hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn,
+                                                hone_error *error);
 // seeds[i] for output i (NULL values: not seeded), wrt bit i for input i. A gradient that does not exist has
 // value {0}.
-HONE_MUST_USE hone_status check_program_gradient(check_program *program, hone_device *device,
-                                                 const check_case *drawn, const check_tensor *seeds,
-                                                 uint32_t wrt, hone_error *error);
+HONE_MUST_USE hone_status check_program_gradient(check_program *program, hone_device *device, const check_case *drawn,
+                                                 const check_tensor *seeds, uint32_t wrt, hone_error *error);
 void check_program_close(check_program *program);
 // Writes inputs and guards, fills the arena with NaN, runs. With `quick` it only runs.
 HONE_MUST_USE hone_status check_program_run(check_program *program, bool quick, hone_error *error);
-HONE_MUST_USE hone_status check_program_read(check_program *program, size_t result, void *data,
-                                             hone_error *error);
+HONE_MUST_USE hone_status check_program_read(check_program *program, size_t result, void *data, hone_error *error);
 // Changed guards, changed inputs: HONE_MISMATCH with the place in the message.
 HONE_MUST_USE hone_status check_program_intact(check_program *program, hone_error *error);
 // How many output values a call of the case makes, and their types.

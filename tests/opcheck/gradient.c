@@ -71,8 +71,7 @@ typedef struct difference {
 } difference;
 
 // Along `direction` (NULL: along element `at` alone).
-static difference differentiate(gradient_check *check, size_t input, const double *direction, size_t at,
-                                double step) {
+static difference differentiate(gradient_check *check, size_t input, const double *direction, size_t at, double step) {
     double *const x = check->inputs[input];
     const double *const start = check->drawn->inputs[input].values;
     const size_t elements = check->drawn->inputs[input].elements;
@@ -118,17 +117,15 @@ static void compare_elements(gradient_check *check, size_t input, const double *
     for (size_t i = 0; i < probes; i++) {
         const double error = fabs(got[places[i]] - found[i].value);
         if (error <= tolerance * largest + found[i].noise) continue; // NaN is no way through
-        check_fail(
-            check->session, check->drawn, 0,
-            "gradient of input %zu at element %zu is %.9g, differences give %.9g: error %.3g, allowed %.3g",
-            input, places[i], got[places[i]], found[i].value, error / largest, tolerance);
+        check_fail(check->session, check->drawn, 0,
+                   "gradient of input %zu at element %zu is %.9g, differences give %.9g: error %.3g, allowed %.3g",
+                   input, places[i], got[places[i]], found[i].value, error / largest, tolerance);
         return;
     }
 }
 
 // All elements at once, along a random direction.
-static hone_status compare_direction(gradient_check *check, size_t input, const double *got,
-                                     hone_error *error) {
+static hone_status compare_direction(gradient_check *check, size_t input, const double *got, hone_error *error) {
     const check_tensor *const at = &check->drawn->inputs[input];
     double *direction;
     HONE_TRY(HONE_ARENA_ARRAY(&check->drawn->arena, &direction, at->elements, error));
@@ -142,14 +139,14 @@ static hone_status compare_direction(gradient_check *check, size_t input, const 
     const difference found = differentiate(check, input, direction, 0, step_of(at));
     if (!(fabs(product - found.value) <= check->drawn->row->gradient_tolerance * magnitude + 4 * found.noise))
         check_fail(check->session, check->drawn, 0,
-                   "gradient of input %zu along a random direction is %.9g, differences give %.9g", input,
-                   product, found.value);
+                   "gradient of input %zu along a random direction is %.9g, differences give %.9g", input, product,
+                   found.value);
     return HONE_OK;
 }
 
 // A gradient that does not exist says that the outputs do not depend on the input.
-static hone_status compare_gradient(gradient_check *check, check_program *program, size_t result,
-                                    size_t device, int repeat, hone_error *error) {
+static hone_status compare_gradient(gradient_check *check, check_program *program, size_t result, size_t device,
+                                    int repeat, hone_error *error) {
     const check_result *const gradient = &program->results[result];
     const check_tensor *const input = &check->drawn->inputs[gradient->index];
     if (input->elements == 0) return HONE_OK;
@@ -172,8 +169,7 @@ static hone_status compare_gradient(gradient_check *check, check_program *progra
     return compare_direction(check, gradient->index, got, error);
 }
 
-static hone_status run_device(gradient_check *check, check_program *program, size_t device,
-                              hone_error *error) {
+static hone_status run_device(gradient_check *check, check_program *program, size_t device, hone_error *error) {
     HONE_TRY(check_program_gradient(program, check->session->devices[device], check->drawn, check->seeds,
                                     inputs_wanted(check->drawn), error));
     for (int repeat = 0; repeat < 2; repeat++) {

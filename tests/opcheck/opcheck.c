@@ -81,10 +81,8 @@ static hone_status open_device(check_session *session, int threads, hone_error *
 }
 
 static hone_status open_devices(check_session *session, const options *wanted, hone_error *error) {
-    if (strcmp(wanted->device, "cpu") != 0 || wanted->bench)
-        return open_device(session, wanted->threads, error);
-    for (int threads = 1; threads <= (wanted->plant ? 1 : 3); threads++)
-        HONE_TRY(open_device(session, threads, error));
+    if (strcmp(wanted->device, "cpu") != 0 || wanted->bench) return open_device(session, wanted->threads, error);
+    for (int threads = 1; threads <= (wanted->plant ? 1 : 3); threads++) HONE_TRY(open_device(session, threads, error));
     return HONE_OK;
 }
 
@@ -101,8 +99,7 @@ static void check_row(check_session *session, const hone_op_case *row) {
             session->gradient_count++;
             check_gradient(session, &drawn);
         } else if (row->gradient_tolerance > 0) {
-            check_fail(session, &drawn, 0,
-                       "the case wants a gradient check, but there is no gradient to check");
+            check_fail(session, &drawn, 0, "the case wants a gradient check, but there is no gradient to check");
         }
     }
     check_case_close(&drawn);

@@ -24,8 +24,8 @@ static size_t choose_result(const check_program *program, hone_random *random) {
 }
 
 // Just beyond what the tolerance lets through; one bit where nothing is let through.
-static hone_status plant_value(check_session *session, check_program *program, double tolerance,
-                               bool first_element, hone_error *error) {
+static hone_status plant_value(check_session *session, check_program *program, double tolerance, bool first_element,
+                               hone_error *error) {
     hone_random random = hone_random_seed(session->seed, 0x706c616e74);
     const size_t chosen = choose_result(program, &random);
     if (chosen == SIZE_MAX) return HONE_OK;
@@ -34,8 +34,7 @@ static hone_status plant_value(check_session *session, check_program *program, d
     const hone_dtype dtype = result->type.dtype;
     const size_t size = hone_dtype_bytes(dtype);
     const size_t elements = result->bytes / size;
-    const size_t at =
-        result->offset + (first_element ? 0 : hone_random_below(&random, (uint32_t)elements)) * size;
+    const size_t at = result->offset + (first_element ? 0 : hone_random_below(&random, (uint32_t)elements)) * size;
     if (!check_is_float(dtype)) return flip(result->buffer, at, error);
 
     unsigned char *bytes;
@@ -180,11 +179,10 @@ static bool plant_operator(check_session *session, const hone_op *op, check_plan
                plant_names[plant], (unsigned long long)session->seed);
         all = false;
     }
-    const bool must = plant == CHECK_PLANT_VALUE || plant == CHECK_PLANT_REPEAT ||
-                      (plant == CHECK_PLANT_GRADIENT && op->gradient);
+    const bool must =
+        plant == CHECK_PLANT_VALUE || plant == CHECK_PLANT_REPEAT || (plant == CHECK_PLANT_GRADIENT && op->gradient);
     if (must && here == 0) {
-        printf("FAIL %.*s: no case has room for %s\n", (int)hone_op_name_length(op), op->schema,
-               plant_names[plant]);
+        printf("FAIL %.*s: no case has room for %s\n", (int)hone_op_name_length(op), op->schema, plant_names[plant]);
         return false;
     }
     return all;
@@ -205,7 +203,7 @@ bool check_plant_all(check_session *session) {
         for (check_plant plant = CHECK_PLANT_VALUE; plant <= CHECK_PLANT_GRADIENT; plant++)
             all &= plant_operator(session, op, plant, &total);
     }
-    printf("opcheck --plant: %zu of %zu planted errors found in %zu operators on %s, seed %llu\n",
-           total.found, total.planted, operators, session->device_name, (unsigned long long)session->seed);
+    printf("opcheck --plant: %zu of %zu planted errors found in %zu operators on %s, seed %llu\n", total.found,
+           total.planted, operators, session->device_name, (unsigned long long)session->seed);
     return all;
 }

@@ -24,8 +24,8 @@ hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_
 // -----------------------------------------------------------------------------------------------------
 
 // The case's call with its inputs as values of the graph. buffers == NULL: shapes only.
-static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers,
-                            hone_value *values, size_t list_outputs, hone_error *error) {
+static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers, hone_value *values,
+                            size_t list_outputs, hone_error *error) {
     const hone_op_case *const row = drawn->row;
     for (size_t i = 0; i < row->input_count; i++) {
         char name[16];
@@ -48,8 +48,7 @@ static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buf
         if (arguments[i].kind != HONE_ARGUMENT_TENSORS) continue;
         HONE_FAIL_IF(listed + arguments[i].count > HONE_CASE_INPUTS, error, INVALID_ARGUMENT,
                      "the case lists more than %d tensors", HONE_CASE_INPUTS);
-        for (size_t j = 0; j < arguments[i].count; j++)
-            lists[listed + j] = values[arguments[i].values[j].id - 1];
+        for (size_t j = 0; j < arguments[i].count; j++) lists[listed + j] = values[arguments[i].values[j].id - 1];
         arguments[i].values = &lists[listed];
         listed += arguments[i].count;
     }
@@ -73,8 +72,7 @@ static hone_status try_output_types(const check_case *drawn, size_t list_outputs
     return status;
 }
 
-hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count,
-                               hone_error *error) {
+hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count, hone_error *error) {
     if (!drawn->schema->output_list) return try_output_types(drawn, 0, types, count, error);
     // An operator that gives a list refuses every length but the right one.
     hone_status status = HONE_OK;
@@ -116,29 +114,34 @@ static void spread(hone_plan *plan) {
     plan->bytes.temporaries = end;
 }
 
+// A gradient may be a seed as it is, which the program then does not know.
+static hone_status locate(check_program *program, check_result *result, hone_error *error) {
+    if (!result->value.id) return HONE_OK;
+    for (size_t i = 0; i < CHECK_OUTPUTS; i++) {
+        if (program->seed_values[i].id != result->value.id) continue;
+        result->buffer = program->seeds[i];
+        result->offset = CHECK_GUARD;
+        return HONE_OK;
+    }
+    return hone_program_locate(program->program, result->value, &result->buffer, &result->offset, error);
+}
+
 static hone_status make_program(check_program *program, size_t first_backward_node, hone_error *error) {
     const hone_plan_options options = {.first_backward_node = first_backward_node};
     HONE_TRY(hone_plan_create(program->graph, &options, &program->plan, error));
     spread(program->plan);
-    HONE_TRY(hone_buffer_create(program->device, program->plan->bytes.temporaries, "the arena",
-                                &program->arena, error));
+    HONE_TRY(
+        hone_buffer_create(program->device, program->plan->bytes.temporaries, "the arena", &program->arena, error));
     hone_status status;
     do {
-        status =
-            hone_program_create(program->device, program->plan, program->arena, &program->program, error);
+        status = hone_program_create(program->device, program->plan, program->arena, &program->program, error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
-    for (size_t i = 0; i < program->result_count; i++) {
-        check_result *const result = &program->results[i];
-        if (result->value.id)
-            HONE_TRY(hone_program_locate(program->program, result->value, &result->buffer, &result->offset,
-                                         error));
-    }
+    for (size_t i = 0; i < program->result_count; i++) HONE_TRY(locate(program, &program->results[i], error));
     return HONE_OK;
 }
 
-static hone_status begin(check_program *program, hone_device *device, const check_case *drawn,
-                         hone_error *error) {
+static hone_status begin(check_program *program, hone_device *device, const check_case *drawn, hone_error *error) {
     *program = (check_program){.device = device, .drawn = drawn};
     for (size_t i = 0; i < drawn->row->input_count; i++) {
         HONE_TRY(create_buffer(device, drawn->inputs[i].bytes, "a case's input", &program->inputs[i], error));
@@ -148,16 +151,14 @@ static hone_status begin(check_program *program, hone_device *device, const chec
         if (argument->kind == HONE_ARGUMENT_LIVE) program->live[program->live_count++] = argument->real;
     }
     HONE_TRY(hone_graph_create(&program->graph, error));
-    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count,
-                    error);
+    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count, error);
 }
 
 hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn,
                                   hone_error *error) {
     HONE_TRY(begin(program, device, drawn, error));
     const hone_node *const node = hone_graph_node(program->graph, 0);
-    for (size_t i = 0; i < drawn->output_count; i++)
-        add_result(program, hone_node_output(node, i), "output", i);
+    for (size_t i = 0; i < drawn->output_count; i++) add_result(program, hone_node_output(node, i), "output", i);
     for (size_t i = 0; i < drawn->row->input_count; i++) {
         if (drawn->mutated[i]) add_result(program, program->input_values[i], "mutated input", i);
     }
@@ -170,15 +171,16 @@ hone_status check_program_gradient(check_program *program, hone_device *device, 
     program->backward = true;
     const hone_node *const node = hone_graph_node(program->graph, 0);
     hone_value outputs[CHECK_OUTPUTS];
-    hone_value seed_values[CHECK_OUTPUTS];
+    hone_value seeds_given[CHECK_OUTPUTS];
     size_t seeded = 0;
     for (size_t i = 0; i < drawn->output_count; i++) {
         if (!seeds[i].values) continue;
         HONE_TRY(create_buffer(device, seeds[i].bytes, "a seed", &program->seeds[i], error));
         HONE_TRY(hone_buffer_upload(program->seeds[i], CHECK_GUARD, seeds[i].data, seeds[i].bytes, error));
-        outputs[seeded] = hone_node_output(node, i);
-        seed_values[seeded++] =
+        program->seed_values[i] =
             hone_graph_state(program->graph, "seed", seeds[i].type, program->seeds[i], CHECK_GUARD);
+        outputs[seeded] = hone_node_output(node, i);
+        seeds_given[seeded++] = program->seed_values[i];
     }
     hone_value inputs[HONE_CASE_INPUTS];
     hone_value gradients[HONE_CASE_INPUTS] = {0};
@@ -190,8 +192,7 @@ hone_status check_program_gradient(check_program *program, hone_device *device, 
         inputs[count++] = program->input_values[i];
     }
     const size_t first_backward_node = hone_graph_node_count(program->graph);
-    HONE_TRY(hone_graph_gradients(program->graph, outputs, seed_values, seeded, inputs, count, NULL,
-                                  gradients, error));
+    HONE_TRY(hone_graph_gradients(program->graph, outputs, seeds_given, seeded, inputs, count, NULL, gradients, error));
     for (size_t i = 0; i < count; i++) add_result(program, gradients[i], "gradient of input", indices[i]);
     HONE_TRY(hone_graph_status(program->graph, error));
     bool any = false;
@@ -266,12 +267,10 @@ static hone_status input_intact(check_program *program, size_t index, hone_error
         const unsigned char want = inside ? ((const unsigned char *)input->data)[i - CHECK_GUARD] : 0xFF;
         if (bytes[i] == want) continue;
         if (inside) {
-            status = hone_error_set(error, HONE_MISMATCH, "input %zu is changed at byte %zu", index,
-                                    i - CHECK_GUARD);
+            status = hone_error_set(error, HONE_MISMATCH, "input %zu is changed at byte %zu", index, i - CHECK_GUARD);
         } else {
-            status =
-                hone_error_set(error, HONE_MISMATCH, "written outside input %zu, %lld bytes from its start",
-                               index, (long long)i - CHECK_GUARD);
+            status = hone_error_set(error, HONE_MISMATCH, "written outside input %zu, %lld bytes from its start", index,
+                                    (long long)i - CHECK_GUARD);
         }
     }
     hone_free(bytes);

@@ -9,8 +9,7 @@
 #include "base/half.h"
 
 bool check_is_float(hone_dtype dtype) {
-    return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 ||
-           dtype == HONE_DTYPE_F64;
+    return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 || dtype == HONE_DTYPE_F64;
 }
 
 static double decode_one(hone_dtype dtype, const void *data, size_t i) {
@@ -84,8 +83,8 @@ static double whole(hone_random *random, double low, double high) {
 }
 
 // Reals without bounds are [-1, 1); for whole types only bytes and truths have natural bounds.
-static hone_status draw_uniform(const hone_case_input *input, hone_random *random, size_t count,
-                                double *values, hone_error *error) {
+static hone_status draw_uniform(const hone_case_input *input, hone_random *random, size_t count, double *values,
+                                hone_error *error) {
     const hone_dtype dtype = input->type.dtype;
     const bool bounded = input->low != 0 || input->high != 0;
     double low = bounded ? input->low : -1;
@@ -104,8 +103,8 @@ static hone_status draw_uniform(const hone_case_input *input, hone_random *rando
     return HONE_OK;
 }
 
-hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena,
-                       check_tensor *out, hone_error *error) {
+hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena, check_tensor *out,
+                       hone_error *error) {
     HONE_TRY(hone_type_check(&input->type, "the case's input", error));
     out->type = input->type;
     out->elements = (size_t)hone_type_elements(&input->type);
@@ -165,8 +164,8 @@ static void place_text(const hone_tensor_type *type, size_t element, char *text,
     if (at) snprintf(text + at, size - at, "]");
 }
 
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance,
-                   char *text, size_t text_size) {
+bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
+                   size_t text_size) {
     const size_t count = (size_t)hone_type_elements(type);
     if (!check_is_float(type->dtype)) tolerance = 0;
     const double allowed = tolerance * check_largest(want, count);
@@ -195,8 +194,7 @@ bool check_compare(const hone_tensor_type *type, const void *got, const double *
     char place[128];
     place_text(type, worst_at, place, sizeof(place));
     const double largest = check_largest(want, count);
-    snprintf(text, text_size, "%s is %.9g, should be %.9g: error %.3g, allowed %.3g",
-             place[0] ? place : "the value", decode_one(type->dtype, got, worst_at), want[worst_at],
-             largest > 0 ? worst / largest : worst, tolerance);
+    snprintf(text, text_size, "%s is %.9g, should be %.9g: error %.3g, allowed %.3g", place[0] ? place : "the value",
+             decode_one(type->dtype, got, worst_at), want[worst_at], largest > 0 ? worst / largest : worst, tolerance);
     return false;
 }
