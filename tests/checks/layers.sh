@@ -22,7 +22,7 @@ for layer in $order; do
         folder=${target%%/*}
         case "$file" in
         # case tables belong to the tests and are compiled into opcheck only
-        *_cases.c) [ "${target##*/}" = opcheck.h ] && continue ;;
+        src/ops/*cases.[ch]) [ "${target##*/}" = opcheck.h ] && continue ;;
         esac
         case " $allowed " in
         *" $folder "*) ;;

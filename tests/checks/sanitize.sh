@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds everything once more with the address and undefined-behaviour sanitizers and runs the tests of the code there.
-# usage: sanitize.sh FOLDER
+# Builds everything once more with sanitizers and runs the tests of the code there.
+# usage: sanitize.sh FOLDER ON|thread    (address and undefined behaviour, or data races)
 set -eu
 build=$1
+kind=$2
 cd "$(dirname "$0")/../.."
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DHONE_SANITIZE=ON \
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DHONE_SANITIZE="$kind" \
     -DHONE_WERROR=OFF >"$build.log" 2>&1 || {
     cat "$build.log"
     exit 1
@@ -16,5 +17,6 @@ cmake --build "$build" -j "$(nproc)" >"$build.log" 2>&1 || {
 }
 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:allocator_may_return_null=1
 UBSAN_OPTIONS=print_stacktrace=1
-export ASAN_OPTIONS UBSAN_OPTIONS
+TSAN_OPTIONS=halt_on_error=1
+export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -LE 'long|checks|whole' --timeout 900
