@@ -93,6 +93,8 @@ HONE_API HONE_MUST_USE hone_status hone_generator_feed(hone_generator *generator
 // Chooses the next token from the logits of the last one and appends it. May return HONE_PENDING.
 HONE_API HONE_MUST_USE hone_status hone_generator_next(hone_generator *generator, const hone_sampling *sampling, int32_t *token,
                                                        hone_error *error);
+// The logits of the last token read, [V]; valid until the next call. NULL while nothing has been read.
+HONE_API const float *hone_generator_logits(const hone_generator *generator);
 // Forgets all but the first `count` tokens.
 HONE_API void hone_generator_rewind(hone_generator *generator, size_t count);
 HONE_API size_t hone_generator_length(const hone_generator *generator);

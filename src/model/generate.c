@@ -165,6 +165,10 @@ void hone_generator_rewind(hone_generator *generator, size_t count) {
     generator->submitted = false;
 }
 
+const float *hone_generator_logits(const hone_generator *generator) {
+    return generator->has_logits ? generator->logits : NULL;
+}
+
 size_t hone_generator_length(const hone_generator *generator) {
     return generator->length + generator->waiting;
 }

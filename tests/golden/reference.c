@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PyTorch training run of ../shared/reference, done again: losses, gradient norms, logits and gradients of a real
+// model against the fp64 record. Needs the model and the folder; without them it says so and passes.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hone/hone.h>
+#include <jansson.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "formats/npy.h"
+#include "model/model.h"
+#include "text/dataset.h"
+
+static int failures;
+
+static void expect(bool ok, const char *what, double got, double limit) {
+    if (!ok) {
+        failures++;
+        printf("FAIL %s: %.3g, allowed %.3g\n", what, got, limit);
+    }
+}
+
+static void must(hone_status status, const hone_error *error, const char *what) {
+    if (status == HONE_OK) return;
+    printf("FAIL %s: %s\n", what, error->message);
+    exit(1);
+}
+
+typedef struct reference {
+    const char *folder;
+    const char *kind; // "text" or "chat"
+    int64_t steps;
+    hone_model *model;
+} reference;
+
+static char *path_of(const reference *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static char *path_of(const reference *r, const char *format, ...) {
+    static char path[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = snprintf(path, sizeof(path), "%s/", r->folder);
+    vsnprintf(path + length, sizeof(path) - (size_t)length, format, arguments);
+    va_end(arguments);
+    return path;
+}
+
+// The rows of tokens.npy as {"ids": [...]} lines.
+static void text_rows(const reference *r, hone_dataset **out) {
+    hone_error error;
+    hone_tensor tokens;
+    must(hone_npy_read(path_of(r, "tokens.npy"), &tokens, &error), &error, "tokens.npy");
+    hone_text lines = {0};
+    const int32_t *const ids = tokens.data;
+    for (int64_t row = 0; row < tokens.type.dims[0]; row++) {
+        for (int64_t t = 0; t < tokens.type.dims[1]; t++)
+            hone_text_print(&lines, "%s%d", t ? "," : "{\"ids\":[", ids[row * tokens.type.dims[1] + t]);
+        hone_text_print(&lines, "]}\n");
+    }
+    hone_source *source;
+    must(hone_memory_source(lines.bytes, lines.length, "tokens.npy", &source, &error), &error, "rows");
+    must(hone_dataset_scan_source(source, hone_model_tokenizer(r->model), NULL, out, &error), &error, "rows");
+    hone_source_close(&source);
+    hone_text_clear(&lines);
+    hone_free(tokens.data);
+}
+
+static void check_logits(const reference *r, const hone_dataset *data) {
+    hone_error error;
+    hone_tensor wanted;
+    must(hone_npy_read(path_of(r, "%s_logits_4x64_f64.npy", r->kind), &wanted, &error), &error, "logits");
+    hone_generator *generator;
+    must(hone_generator_create(r->model, NULL, 256, &generator, &error), &error, "generator");
+    double worst = 0;
+    for (int64_t t = 0; t < wanted.type.dims[0]; t++) {
+        must(hone_generator_feed(generator, &data->ids[t], 1, &error), &error, "feed");
+        const float *const logits = hone_generator_logits(generator);
+        for (int64_t v = 0; v < wanted.type.dims[1]; v++) {
+            const double difference = fabs(logits[v] - ((const double *)wanted.data)[t * wanted.type.dims[1] + v]);
+            worst = difference > worst ? difference : worst;
+        }
+    }
+    // The same four tokens read as one piece of a prompt.
+    hone_generator_rewind(generator, 0);
+    must(hone_generator_feed(generator, data->ids, (size_t)wanted.type.dims[0], &error), &error, "feed");
+    const float *const logits = hone_generator_logits(generator);
+    for (int64_t v = 0; v < wanted.type.dims[1]; v++) {
+        const double difference =
+            fabs(logits[v] - ((const double *)wanted.data)[(wanted.type.dims[0] - 1) * wanted.type.dims[1] + v]);
+        worst = difference > worst ? difference : worst;
+    }
+    printf("%s: first logits: largest difference %.2e\n", r->kind, worst);
+    expect(worst <= 3e-4, "logits", worst, 3e-4);
+    hone_generator_destroy(generator);
+    hone_free(wanted.data);
+}
+
+static void check_gradients(const reference *r, hone_trainer *trainer, const hone_lora *lora) {
+    hone_error error;
+    float *gradients;
+    must(hone_allocate(lora->floats, sizeof(float), "gradients", (void **)&gradients, &error), &error, "memory");
+    must(hone_trainer_gradients(trainer, gradients, lora->floats, &error), &error, "gradients");
+    double worst = 0;
+    int checked = 0;
+    for (size_t i = 0; i < lora->count; i++) {
+        const hone_lora_entry *const e = &lora->entries[i];
+        char name[96];
+        hone_matrix_name(e->layer, e->matrix, name, sizeof(name));
+        const char *const path = path_of(r, "%s_grads_step0/%s.lora_b.npy", r->kind, name);
+        if (!hone_path_exists(path)) continue;
+        hone_tensor wanted;
+        must(hone_npy_read(path, &wanted, &error), &error, "gradient");
+        const int64_t count = hone_type_elements(&wanted.type);
+        if (count != e->n_out * e->rank) {
+            printf("FAIL %s has %lld values\n", name, (long long)count);
+            exit(1);
+        }
+        double difference = 0, norm = 0;
+        for (int64_t j = 0; j < count; j++) {
+            const double w = wanted.type.dtype == HONE_DTYPE_F64 ? ((const double *)wanted.data)[j] : ((const float *)wanted.data)[j];
+            difference += (gradients[e->b + (size_t)j] - w) * (gradients[e->b + (size_t)j] - w);
+            norm += w * w;
+        }
+        const double relative = sqrt(difference / norm);
+        if (relative > worst) worst = relative;
+        expect(relative <= 2e-4, name, relative, 2e-4);
+        checked++;
+        hone_free(wanted.data);
+    }
+    printf("%s: gradients of step 0: %d tensors, largest relative difference %.2e\n", r->kind, checked, worst);
+    expect(checked == 21, "gradients checked", checked, 21);
+    hone_free(gradients);
+}
+
+static void check_steps(const reference *r, const hone_dataset *data) {
+    hone_error error;
+    json_error_t where;
+    json_t *const record = json_load_file(path_of(r, "%s_f64.json", r->kind), 0, &where);
+    const json_t *const steps = json_object_get(record, "steps");
+    hone_lora *lora;
+    must(hone_lora_open(r->model, path_of(r, "lora_init.gguf"), &lora, &error), &error, "lora_init.gguf");
+    const hone_train_options options = {.steps = r->steps,
+                                        .batch = 1,
+                                        .learning_rate = 2e-4,
+                                        .schedule = HONE_SCHEDULE_CONSTANT,
+                                        .weight_decay = 0.01,
+                                        .in_order = true};
+    hone_trainer *trainer;
+    must(hone_trainer_create(r->model, lora, data, &options, &trainer, &error), &error, "trainer");
+    double worst_loss = 0, worst_norm = 0;
+    for (int64_t i = 0; i < r->steps; i++) {
+        hone_step_report report;
+        hone_status status;
+        do status = hone_trainer_step(trainer, &report, &error);
+        while (status == HONE_PENDING);
+        must(status, &error, "step");
+        const json_t *const wanted = json_array_get(steps, (size_t)i);
+        const double loss = json_number_value(json_object_get(wanted, "loss"));
+        const double norm = json_number_value(json_object_get(wanted, "grad_norm"));
+        const double loss_error = fabs(report.loss - loss) / loss;
+        const double norm_error = fabs(report.gradient_norm - norm) / norm;
+        if (loss_error > worst_loss) worst_loss = loss_error;
+        if (norm_error > worst_norm) worst_norm = norm_error;
+        expect(loss_error <= 2e-5, "loss", loss_error, 2e-5);
+        expect(norm_error <= 1e-4, "gradient norm", norm_error, 1e-4);
+        expect(report.supervised == json_integer_value(json_object_get(wanted, "n_targets")), "targets", (double)report.supervised,
+               json_number_value(json_object_get(wanted, "n_targets")));
+        if (i == 0) check_gradients(r, trainer, lora);
+    }
+    printf("%s: %lld steps: loss within %.2e, gradient norm within %.2e of the record\n", r->kind, (long long)r->steps,
+           worst_loss, worst_norm);
+    hone_trainer_destroy(trainer);
+    hone_lora_destroy(lora);
+    json_decref(record);
+}
+
+int main(int argc, char **argv) {
+    hone_error error;
+    reference r = {.folder = argc > 2 ? argv[2] : "", .steps = argc > 3 ? atoll(argv[3]) : 3};
+    if (argc < 3 || !hone_path_exists(argv[1]) || !hone_path_exists(path_of(&r, "tokens.npy"))) {
+        printf("skipped: the model or the reference folder is not there\n");
+        return 0;
+    }
+    hone_device *device;
+    must(hone_device_open(&(hone_device_description){.name = argc > 4 ? argv[4] : "cpu"}, &device, &error), &error, "device");
+    must(hone_model_open(device, argv[1], &r.model, &error), &error, "model");
+    hone_dataset *data;
+    r.kind = "text";
+    text_rows(&r, &data);
+    check_logits(&r, data);
+    check_steps(&r, data);
+    hone_dataset_destroy(data);
+    r.kind = "chat";
+    must(hone_dataset_scan(path_of(&r, "chat.jsonl"), hone_model_tokenizer(r.model), NULL, &data, &error), &error, "chat.jsonl");
+    check_logits(&r, data);
+    check_steps(&r, data);
+    hone_dataset_destroy(data);
+    hone_model_close(r.model);
+    hone_device_close(device);
+    printf("%s\n", failures ? "FAILED" : "all within the tolerances");
+    return failures != 0;
+}
