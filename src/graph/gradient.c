@@ -33,9 +33,26 @@ static void mark(pass *p, const hone_value *wrt, size_t wrt_count, size_t node_c
     }
 }
 
+// The node that made `value` if it is a call of `op`, else NULL.
+static const hone_node *made_by(const hone_graph *graph, hone_value value, const char *op) {
+    const uint32_t n = graph->values[value.id].node;
+    if (n == HONE_NO_NODE) return NULL;
+    const hone_node *const node = &graph->nodes[n];
+    return strncmp(node->schema->op->schema, op, node->schema->name_length) == 0 && !op[node->schema->name_length] ? node : NULL;
+}
+
+// Adds to the sum so far. A product is added by an operator that adds as it multiplies; the plan drops the plain product,
+// which nobody reads then.
 static void contribute(pass *p, hone_value value, hone_value gradient) {
     hone_value *const sum = &p->gradient[value.id];
-    *sum = sum->id ? hone_emit(p->graph, "aten::add.Tensor", HONE_T(*sum), HONE_T(gradient)) : gradient;
+    const hone_node *const product = sum->id ? made_by(p->graph, gradient, "aten::mm") : NULL;
+    if (product) {
+        const hone_value a = product->inputs[0];
+        const hone_value b = product->inputs[1];
+        *sum = hone_emit(p->graph, "hone::mm_add", HONE_T(*sum), HONE_T(a), HONE_T(b));
+    } else {
+        *sum = sum->id ? hone_emit(p->graph, "aten::add.Tensor", HONE_T(*sum), HONE_T(gradient)) : gradient;
+    }
 }
 
 // After node n has been visited: gradients that nothing can add to any more go where they are wanted.
@@ -43,7 +60,14 @@ static void deliver(pass *p, const hone_node *node) {
     for (size_t i = 0; i < node->input_count; i++) {
         const uint32_t v = node->inputs[i].id;
         if (v == 0 || --p->readers[v] > 0 || !p->into[v].id || !p->gradient[v].id) continue;
-        hone_emit(p->graph, "hone::accumulate_", HONE_T(p->into[v]), HONE_T(p->gradient[v]));
+        const hone_node *const product = made_by(p->graph, p->gradient[v], "et_vk::linear_dW");
+        if (product) { // one operator that adds as it multiplies; the plain product is then read by nobody
+            const hone_value d_out = product->inputs[0];
+            const hone_value x = product->inputs[1];
+            hone_emit(p->graph, "hone::linear_dW_add_", HONE_T(p->into[v]), HONE_T(d_out), HONE_T(x));
+        } else {
+            hone_emit(p->graph, "hone::accumulate_", HONE_T(p->into[v]), HONE_T(p->gradient[v]));
+        }
     }
 }
 

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must be exact in training: resume, threads, recomputation, pending devices, and the split into micro-batches.
+#include "support/training.h"
+
+#include <math.h>
+
+#include "device/null/null.h"
+
+static const hone_lora_options lora_options = {.rank = 4, .alpha = 8, .seed = 3};
+static hone_text rows; // of unequal lengths
+
+static int enter(void **state) {
+    if (scratch_enter(state)) return 1;
+    hone_error error;
+    if (tiny_model_write("model.gguf", &(tiny_model){.seed = 1}, &error) != HONE_OK) return 1;
+    training_rows(&rows, 13, 3, 40, 11);
+    return rows.failed;
+}
+
+static int leave(void **state) {
+    hone_text_clear(&rows);
+    unlink("model.gguf");
+    return scratch_leave(state);
+}
+
+static const hone_train_options base_options = {
+    .steps = 20, .batch = 2, .accumulate = 2, .learning_rate = 1e-2, .warmup = 3, .weight_decay = 0.01, .clip = 0.5, .seed = 5};
+
+// Runs all steps and returns the weights; losses into `losses` [steps] if not NULL.
+static float *run(const char *device, int threads, const hone_train_options *options, double *losses, size_t *floats) {
+    training t;
+    training_open(&t, device, threads, &rows, &lora_options);
+    training_start(&t, options);
+    for (int64_t i = 0; i < hone_trainer_options(t.trainer)->steps; i++) {
+        const hone_step_report report = training_step(&t);
+        assert_int_equal(report.step, i + 1);
+        assert_false(report.skipped);
+        if (losses) losses[i] = report.loss;
+    }
+    float *const weights = training_weights(&t);
+    *floats = t.lora->floats;
+    training_close(&t);
+    return weights;
+}
+
+static void test_resume_is_the_same_run(void **state) {
+    (void)state;
+    size_t floats;
+    double losses[20];
+    float *const whole = run("cpu", 2, &base_options, losses, &floats);
+    training t;
+    training_open(&t, "cpu", 2, &rows, &lora_options);
+    training_start(&t, &base_options);
+    for (int i = 0; i < 10; i++) training_step(&t);
+    training_must(&t, hone_trainer_save_state(t.trainer, "state.hone", &t.error));
+    training_close(&t);
+    // Another process would begin like this: other initial weights, which the state replaces.
+    training_open(&t, "cpu", 1, &rows, &(hone_lora_options){.rank = 4, .alpha = 8, .seed = 99});
+    training_start(&t, &base_options);
+    training_must(&t, hone_trainer_load_state(t.trainer, "state.hone", &t.error));
+    assert_int_equal(hone_trainer_done_steps(t.trainer), 10);
+    for (int i = 10; i < 20; i++) {
+        const hone_step_report report = training_step(&t);
+        assert_true(report.loss == losses[i]);
+    }
+    float *const resumed = training_weights(&t);
+    assert_memory_equal(whole, resumed, floats * sizeof(float));
+    training_close(&t);
+    unlink("state.hone");
+    free(whole);
+    free(resumed);
+}
+
+static void same_bits(const char *device, int threads, const hone_train_options *options) {
+    size_t floats;
+    float *const one = run("cpu", 1, &base_options, NULL, &floats);
+    float *const other = run(device, threads, options, NULL, &floats);
+    assert_memory_equal(one, other, floats * sizeof(float));
+    free(one);
+    free(other);
+}
+
+static void test_threads_do_not_matter(void **state) {
+    (void)state;
+    same_bits("cpu", 2, &base_options);
+    same_bits("cpu", 3, &base_options);
+}
+
+static void test_recomputation_does_not_matter(void **state) {
+    (void)state;
+    hone_train_options options = base_options;
+    options.recompute = HONE_RECOMPUTE_LAYERS;
+    same_bits("cpu", 2, &options);
+    options.recompute = HONE_RECOMPUTE_NONE;
+    same_bits("cpu", 2, &options);
+}
+
+static void test_dropout_is_the_same_with_recomputation(void **state) {
+    (void)state;
+    hone_train_options options = base_options;
+    options.dropout = 0.2;
+    size_t floats;
+    float *const kept = run("cpu", 2, &options, NULL, &floats);
+    options.recompute = HONE_RECOMPUTE_LAYERS;
+    float *const again = run("cpu", 1, &options, NULL, &floats);
+    assert_memory_equal(kept, again, floats * sizeof(float));
+    float *const none = run("cpu", 2, &base_options, NULL, &floats);
+    assert_memory_not_equal(kept, none, floats * sizeof(float));
+    free(kept);
+    free(again);
+    free(none);
+}
+
+static void test_a_late_device_does_not_matter(void **state) {
+    (void)state;
+    size_t floats;
+    float *const one = run("cpu", 1, &base_options, NULL, &floats);
+    training t;
+    training_open(&t, "null", 2, &rows, &lora_options);
+    training_start(&t, &base_options);
+    hone_null_set_script(t.device, &(hone_null_script){.pending = 3});
+    int pending = 0;
+    for (int i = 0; i < 20; i++) {
+        hone_step_report report;
+        hone_status status;
+        while ((status = hone_trainer_step(t.trainer, &report, &t.error)) == HONE_PENDING) pending++;
+        assert_int_equal(status, HONE_OK);
+    }
+    assert_true(pending >= 20 * 3);
+    float *const late = training_weights(&t);
+    assert_memory_equal(one, late, floats * sizeof(float));
+    training_close(&t);
+    free(one);
+    free(late);
+}
+
+// Gradients and loss of the first step, for a split of the same four rows.
+static float *first_gradients(int64_t batch, int64_t accumulate, double *loss, size_t *floats) {
+    training t;
+    hone_text four = {0};
+    training_rows(&four, 4, 3, 40, 21);
+    training_open(&t, "cpu", 2, &four, &lora_options);
+    // B must not be zero, or the gradients of A are.
+    float *const weights = training_weights(&t);
+    hone_random random = hone_random_seed(4, 4);
+    for (size_t i = 0; i < t.lora->count; i++) {
+        const hone_lora_entry *const e = &t.lora->entries[i];
+        for (int64_t j = 0; j < e->n_out * e->rank; j++) weights[e->b + (size_t)j] = 0.1f * hone_random_normal(&random);
+    }
+    training_must(&t, hone_lora_upload(t.lora, weights, &t.error));
+    free(weights);
+    training_start(&t, &(hone_train_options){.steps = 1, .batch = batch, .accumulate = accumulate, .in_order = true});
+    *loss = training_step(&t).loss;
+    *floats = t.lora->floats;
+    float *const gradients = malloc(*floats * sizeof(float));
+    assert_non_null(gradients);
+    training_must(&t, hone_trainer_gradients(t.trainer, gradients, *floats, &t.error));
+    training_close(&t);
+    hone_text_clear(&four);
+    return gradients;
+}
+
+static void test_the_split_into_micro_batches_does_not_matter(void **state) {
+    (void)state;
+    size_t floats;
+    double loss, other_loss;
+    float *const whole = first_gradients(4, 1, &loss, &floats);
+    for (int64_t batch = 1; batch <= 2; batch++) {
+        float *const split = first_gradients(batch, 4 / batch, &other_loss, &floats);
+        assert_true(fabs(loss - other_loss) <= 1e-6 * loss);
+        double largest = 0, difference = 0;
+        for (size_t i = 0; i < floats; i++) {
+            largest = fmax(largest, fabs((double)whole[i]));
+            difference = fmax(difference, fabs((double)whole[i] - (double)split[i]));
+        }
+        assert_true(largest > 0);
+        assert_true(difference <= 1e-5 * largest);
+        free(split);
+    }
+    free(whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resume_is_the_same_run),
+        cmocka_unit_test(test_threads_do_not_matter),
+        cmocka_unit_test(test_recomputation_does_not_matter),
+        cmocka_unit_test(test_dropout_is_the_same_with_recomputation),
+        cmocka_unit_test(test_a_late_device_does_not_matter),
+        cmocka_unit_test(test_the_split_into_micro_batches_does_not_matter),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}
