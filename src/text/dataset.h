@@ -19,10 +19,10 @@ typedef struct hone_dataset_options {
     const char *chat_format; // NULL = found from the model's template when the first conversation is met
     hone_loss_cover loss;
     bool replace_invalid; // bytes that are not UTF-8 become U+FFFD, counted, instead of being refused
-    bool no_end;        // rows of {"text"}, {"prompt"} and .txt files do not get the end token where they end
-    bool keep_answers;  // keep prompts and expected answers, for `eval --answers`
-    bool plain_text;    // the source is one plain text (hone_dataset_scan: also where the name ends in .txt)
-    int64_t vocabulary; // ids of ready-made rows must be below this; 0 = the tokenizer's size
+    bool no_end;          // rows of {"text"}, {"prompt"} and .txt files do not get the end token where they end
+    bool keep_answers;    // keep prompts and expected answers, for `eval --answers`
+    bool plain_text;      // the source is one plain text (hone_dataset_scan: also where the name ends in .txt)
+    int64_t vocabulary;   // ids of ready-made rows must be below this; 0 = the tokenizer's size
 } hone_dataset_options;
 
 typedef struct hone_dataset_row {
@@ -89,8 +89,7 @@ typedef struct hone_dataset {
 // windows of `sequence` tokens. Faults are HONE_BAD_DATA with file, line, column and a hint. If no row has
 // anything to learn that is HONE_BAD_DATA too. options may be NULL.
 HONE_MUST_USE hone_status hone_dataset_scan(const char *path, hone_tokenizer *tokenizer,
-                                            const hone_dataset_options *options, hone_dataset **out,
-                                            hone_error *error);
+                                            const hone_dataset_options *options, hone_dataset **out, hone_error *error);
 // The same from any source, which is not closed.
 HONE_MUST_USE hone_status hone_dataset_scan_source(hone_source *source, hone_tokenizer *tokenizer,
                                                    const hone_dataset_options *options, hone_dataset **out,

@@ -35,12 +35,11 @@ typedef struct hone_tokenizer_options {
     const char *pre_tokenizer; // instead of the one the file names; NULL = the file's
 } hone_tokenizer_options;
 
-HONE_MUST_USE hone_status hone_tokenizer_create(const hone_tokenizer_description *description,
-                                                hone_tokenizer **out, hone_error *error);
+HONE_MUST_USE hone_status hone_tokenizer_create(const hone_tokenizer_description *description, hone_tokenizer **out,
+                                                hone_error *error);
 // From a model's metadata; options may be NULL. Other kinds of vocabulary and unknown pre-tokenizers are
 // HONE_UNSUPPORTED, by name.
-HONE_MUST_USE hone_status hone_tokenizer_from_gguf(const hone_gguf *gguf,
-                                                   const hone_tokenizer_options *options,
+HONE_MUST_USE hone_status hone_tokenizer_from_gguf(const hone_gguf *gguf, const hone_tokenizer_options *options,
                                                    hone_tokenizer **out, hone_error *error);
 void hone_tokenizer_destroy(hone_tokenizer *tokenizer); // NULL is allowed
 
@@ -58,9 +57,8 @@ typedef struct hone_ids {
 void hone_ids_clear(hone_ids *ids); // frees; empty and usable again
 
 enum {
-    HONE_ENCODE_SPECIAL =
-        1, // control tokens in the text are recognised (longest first); else they are plain text
-    HONE_ENCODE_BOS = 2, // begins with BOS if the vocabulary adds one, but never with two
+    HONE_ENCODE_SPECIAL = 1, // control tokens in the text are recognised (longest first); else they are plain text
+    HONE_ENCODE_BOS = 2,     // begins with BOS if the vocabulary adds one, but never with two
 };
 
 // Appends the ids of `text` (UTF-8; else HONE_BAD_DATA). Bytes that the vocabulary has no token for are left
@@ -89,9 +87,8 @@ enum {
 };
 // Appends the bytes of the tokens. They need not end on a whole UTF-8 character. An id outside the vocabulary
 // is HONE_BAD_DATA.
-HONE_MUST_USE hone_status hone_tokenizer_decode(const hone_tokenizer *tokenizer, const int32_t *ids,
-                                                size_t count, unsigned flags, hone_text *out,
-                                                hone_error *error);
+HONE_MUST_USE hone_status hone_tokenizer_decode(const hone_tokenizer *tokenizer, const int32_t *ids, size_t count,
+                                                unsigned flags, hone_text *out, hone_error *error);
 
 // --- look
 // ------------------------------------------------------------------------------------------------------------
