@@ -242,9 +242,6 @@ static hone_status size_tensor(const reader *in, const uint64_t *ne, hone_gguf_t
         elements *= factor;
         tensor->dims[tensor->rank - 1 - i] = (int64_t)ne[i];
     }
-    for (int i = 0; i < tensor->rank; i++) {
-        if (ne[i] == 0) elements = 0;
-    }
     const hone_block_layout *const layout = hone_block_find(tensor->type);
     if (!layout) return HONE_OK;
     const uint64_t columns = tensor->rank > 0 ? ne[0] : 1;
@@ -255,6 +252,9 @@ static hone_status size_tensor(const reader *in, const uint64_t *ne, hone_gguf_t
     HONE_FAIL_IF(blocks > (uint64_t)INT64_MAX / (uint64_t)layout->bytes, error, BAD_FORMAT,
                  "'%s': tensor '%s' has dimensions whose size leaves 63 bits", in->file, name);
     tensor->bytes = blocks * (uint64_t)layout->bytes;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (ne[i] == 0) tensor->bytes = 0;
+    }
     return HONE_OK;
 }
 

@@ -68,6 +68,14 @@ static inline uint8_t *scratch_read(const char *path, size_t *size) {
 // Bytes held through the gate before and after must be the same.
 #define scratch_held() (hone_memory_counted().bytes)
 
+// OK(hone_x(..., &why)) ends the test with the message if the call fails.
+__attribute__((unused)) static hone_error why;
+#define OK(call)                                                                                                       \
+    do {                                                                                                               \
+        why = (hone_error){0};                                                                                         \
+        if ((call) != HONE_OK) fail_msg("%s", why.message);                                                            \
+    } while (0)
+
 // A file of the notes that stand beside the sources, or NULL (and a line that says so) where they are absent.
 static inline const char *scratch_reference(const char *name, char *path, size_t size) {
     const char *const shared = getenv("HONE_SHARED");
