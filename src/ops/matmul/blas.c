@@ -9,94 +9,33 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "ops/matmul/kernels.h"
+#include "ops/matmul/pack.h"
 
 enum {
     BLOCK_ROWS = 96, // a multiple of each table's tile_rows
     BLOCK_SUM = 128,
 };
 
-typedef struct product {
-    const hone_kernels *kernels;
-    bool transpose_a, transpose_b;
-    int64_t m, n;
-    float alpha;
-    const float *a, *b;
-    int64_t lda, ldb;
-    float *c;
-    int64_t ldc;
-} product;
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-// Inlined, so that a constant width makes it a copy of whole vectors.
-static inline void copy_rows(const float *from, int64_t ld, int64_t depth, int width, float factor, float *out) {
-    for (int64_t q = 0; q < depth; q++) {
-        for (int64_t j = 0; j < width; j++) out[q * width + j] = from[q * ld + j] * factor;
-    }
-}
-
-// Rows [m0, m0 + rows) of op(A), steps [k0, k0 + depth), to panels of tile_rows: panel i at out + i * depth * tile_rows.
-static void pack_left(const product *p, int64_t m0, int64_t rows, int64_t k0, int64_t depth, float *out) {
-    const int height = p->kernels->tile_rows;
-    for (int64_t i = 0; i < rows; i += height, out += depth * height) {
-        const int64_t valid = least(height, rows - i);
-        if (!p->transpose_a) {
-            p->kernels->transpose(p->a + (m0 + i) * p->lda + k0, p->lda, valid, height, depth, p->alpha, out, height);
-            continue;
-        }
-        const float *const from = p->a + k0 * p->lda + m0 + i;
-        if (valid == height && height == 8) {
-            copy_rows(from, p->lda, depth, 8, p->alpha, out);
-        } else if (valid == height) {
-            copy_rows(from, p->lda, depth, height, p->alpha, out);
-        } else {
-            for (int64_t q = 0; q < depth; q++) {
-                for (int64_t j = 0; j < height; j++)
-                    out[q * height + j] = from[q * p->lda + least(j, valid - 1)] * p->alpha;
-            }
-        }
-    }
-}
-
-// Columns [n0, n0 + tile_columns) of op(B), steps [k0, k0 + depth), to one panel.
-static void pack_right(const product *p, int64_t n0, int64_t k0, int64_t depth, float *out) {
-    const int width = p->kernels->tile_columns;
-    const int64_t valid = least(width, p->n - n0);
-    if (p->transpose_b) {
-        p->kernels->transpose(p->b + n0 * p->ldb + k0, p->ldb, valid, width, depth, 1.0f, out, width);
+// Columns [n0, n0 + tile_columns) of op(B)[k,n], steps [k0, k0 + depth), to one panel.
+static void pack_right(const hone_kernels *kernels, const float *b, int64_t ldb, bool transposed, int64_t n, int64_t n0,
+                       int64_t k0, int64_t depth, float *out) {
+    const int width = kernels->tile_columns;
+    const int64_t valid = hone_least(width, n - n0);
+    if (transposed) {
+        kernels->transpose(b + n0 * ldb + k0, ldb, valid, width, depth, 1.0f, out, width);
         return;
     }
     for (int64_t q = 0; q < depth; q++) {
-        const float *const from = p->b + (k0 + q) * p->ldb + n0;
+        const float *const from = b + (k0 + q) * ldb + n0;
         memcpy(out + q * width, from, (size_t)valid * sizeof(float));
         for (int64_t j = valid; j < width; j++) out[q * width + j] = 0;
     }
 }
 
-// One tile of C, whole or at an edge.
-static void add_tile(const product *p, int64_t depth, const float *left, const float *right, int64_t right_step,
-                     int64_t m0, int64_t n0) {
-    const int height = p->kernels->tile_rows, width = p->kernels->tile_columns;
-    float *const c = p->c + m0 * p->ldc + n0;
-    if (m0 + height <= p->m && n0 + width <= p->n) {
-        p->kernels->tile(depth, left, height, right, right_step, c, p->ldc, true);
-        return;
-    }
-    alignas(64) float edge[HONE_TILE_MOST_ROWS * HONE_TILE_MOST_COLUMNS] = {0};
-    const int64_t rows = least(height, p->m - m0), columns = least(width, p->n - n0);
-    for (int64_t i = 0; i < rows; i++) memcpy(edge + i * width, c + i * p->ldc, (size_t)columns * sizeof(float));
-    p->kernels->tile(depth, left, height, right, right_step, edge, width, true);
-    for (int64_t i = 0; i < rows; i++) memcpy(c + i * p->ldc, edge + i * width, (size_t)columns * sizeof(float));
-}
-
-static void scale_result(const product *p, float beta) {
+static void scale_result(int64_t m, int64_t n, float beta, float *c, int64_t ldc) {
     if (beta == 1) return;
-    for (int64_t i = 0; i < p->m; i++) {
-        float *const row = p->c + i * p->ldc;
-        for (int64_t j = 0; j < p->n; j++) row[j] = beta == 0 ? 0 : row[j] * beta;
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++) c[i * ldc + j] = beta == 0 ? 0 : c[i * ldc + j] * beta;
     }
 }
 
@@ -104,19 +43,20 @@ void hone_sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_
                 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
     alignas(64) float left[BLOCK_ROWS * BLOCK_SUM];
     alignas(64) float right[BLOCK_SUM * HONE_TILE_MOST_COLUMNS];
-    const product p = {hone_kernels_get(), transpose_a, transpose_b, m, n, alpha, a, b, lda, ldb, c, ldc};
-    const int height = p.kernels->tile_rows, width = p.kernels->tile_columns;
-    scale_result(&p, beta);
-    if (m == 0 || n == 0) return;
+    const hone_kernels *const kernels = hone_kernels_get();
+    const hone_left from = {a, lda, transpose_a, alpha, m};
+    const int height = kernels->tile_rows, width = kernels->tile_columns;
+    scale_result(m, n, beta, c, ldc);
     for (int64_t k0 = 0; k0 < k; k0 += BLOCK_SUM) {
-        const int64_t depth = least(BLOCK_SUM, k - k0);
+        const int64_t depth = hone_least(BLOCK_SUM, k - k0);
         for (int64_t m0 = 0; m0 < m; m0 += BLOCK_ROWS) {
-            const int64_t rows = least(BLOCK_ROWS, m - m0);
-            pack_left(&p, m0, rows, k0, depth, left);
+            const int64_t rows = hone_least(BLOCK_ROWS, m - m0);
+            hone_pack_left(kernels, &from, m0, rows, k0, depth, left);
             for (int64_t n0 = 0; n0 < n; n0 += width) {
-                pack_right(&p, n0, k0, depth, right);
+                pack_right(kernels, b, ldb, transpose_b, n, n0, k0, depth, right);
                 for (int64_t i = 0; i < rows; i += height)
-                    add_tile(&p, depth, left + i * depth, right, width, m0 + i, n0);
+                    hone_tile(kernels, depth, left + i * depth, right, width, c + (m0 + i) * ldc + n0, ldc, rows - i,
+                              n - n0, true);
             }
         }
     }
