@@ -47,7 +47,8 @@ static hone_status measure(const reader *in, hone_section_header *header, sectio
     const uint64_t left = in->size - 8 - in->at; // the last 8 bytes are the whole file's hash
     if (left < sizeof *header + 8) return cut(in, error);
     memcpy(header, in->checkpoint->bytes + in->at, sizeof *header);
-    if (header->rank > HONE_MAX_RANK || header->kind > HONE_SECTION_TENSOR) return damaged(in, "a section", error);
+    const uint64_t most_dims = header->kind == HONE_SECTION_TENSOR ? HONE_MAX_RANK : 0;
+    if (header->rank > most_dims || header->kind > HONE_SECTION_TENSOR) return damaged(in, "a section", error);
     // Each summand is below 2^63 and checked against what is left before the next is added.
     extent->name = sizeof *header + header->rank * sizeof(int64_t);
     extent->data = extent->name + hone_section_padded(header->name_bytes);
