@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the measurements of hone bench share.
+#ifndef HONE_CLI_BENCH_H
+#define HONE_CLI_BENCH_H
+
+#include "commands.h"
+
+typedef struct bench_settings {
+    cli_common common;
+    const char *train, *generate;
+    int64_t sequence, batch, steps, rank, tokens;
+    bool recompute;
+} bench_settings;
+
+// A square product [n, n] x [n, n] in fp32, through the same operator that a model uses.
+typedef struct bench_product {
+    int64_t n;
+    hone_buffer *matrices; // both
+    hone_graph *graph;
+    hone_plan *plan;
+    hone_program *program;
+} bench_product;
+HONE_MUST_USE hone_status bench_product_open(hone_device *device, int64_t n, bench_product *out, hone_error *error);
+void bench_product_close(bench_product *product);
+// Seconds of one product.
+HONE_MUST_USE hone_status bench_product_time(bench_product *product, double *seconds, hone_error *error);
+double bench_product_flop(const bench_product *product);
+
+// Least and median of seconds [count]; sorts them.
+typedef struct bench_times {
+    double least, median;
+} bench_times;
+bench_times bench_sum_up(double *seconds, size_t count);
+
+HONE_MUST_USE hone_status bench_training(const bench_settings *settings, hone_error *error);
+HONE_MUST_USE hone_status bench_generation(const bench_settings *settings, hone_error *error);
+
+#endif

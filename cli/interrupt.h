@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C and friends: the first request is noticed between steps, the second ends the process at once.
+#ifndef HONE_CLI_INTERRUPT_H
+#define HONE_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+// SIGINT and SIGTERM set the flag below from now on.
+void cli_interrupt_watch(void);
+bool cli_interrupted(void);
+// A closed pipe and a file-size limit come as errors of write from now on.
+void cli_interrupt_ignore_write_signals(void);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening and closing.
+#include "session.h"
+
+#include <stdio.h>
+
+hone_status cli_stopped(hone_error *error) {
+    return hone_error_set(error, HONE_INTERRUPTED, "interrupted");
+}
+
+hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter, cli_session *out,
+                             hone_error *error) {
+    *out = (cli_session){0};
+    const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
+    hone_status status;
+    CLI_WAIT(status, hone_device_open(&description, &out->device, error), error);
+    if (status == HONE_OK) CLI_WAIT(status, hone_model_open(out->device, model, &out->model, error), error);
+    if (status == HONE_OK && adapter) CLI_WAIT(status, hone_lora_open(out->model, adapter, &out->lora, error), error);
+    if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);
+    if (status != HONE_OK) cli_session_close(out);
+    return status;
+}
+
+void cli_session_close(cli_session *session) {
+    hone_lora_destroy(session->lora);
+    hone_model_close(session->model);
+    hone_device_close(session->device);
+    *session = (cli_session){0};
+}
+
+hone_tokenizer *cli_session_tokenizer(const cli_session *session) {
+    return (hone_tokenizer *)hone_model_tokenizer(session->model);
+}
+
+static int64_t context_of(const hone_gguf *gguf) {
+    const char *architecture = NULL;
+    char key[160];
+    int64_t context = 0;
+    if (hone_gguf_text(gguf, "general.architecture", &architecture, NULL) != HONE_OK) return 0;
+    snprintf(key, sizeof key, "%s.context_length", architecture);
+    return hone_gguf_integer(gguf, key, &context, NULL) == HONE_OK && context > 0 ? context : 0;
+}
+
+hone_status cli_vocabulary_open(const char *model, cli_vocabulary *out, hone_error *error) {
+    *out = (cli_vocabulary){0};
+    HONE_TRY(hone_gguf_open(model, &out->gguf, error));
+    const hone_status status = hone_tokenizer_from_gguf(out->gguf, NULL, &out->tokenizer, error);
+    if (status == HONE_OK) {
+        out->context = context_of(out->gguf);
+    } else {
+        cli_vocabulary_close(out);
+    }
+    return status;
+}
+
+void cli_vocabulary_close(cli_vocabulary *vocabulary) {
+    hone_tokenizer_destroy(vocabulary->tokenizer);
+    hone_gguf_close(vocabulary->gguf);
+    *vocabulary = (cli_vocabulary){0};
+}

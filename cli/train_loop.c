@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a run: each reported, some followed by an evaluation or a save, and a way out between any two.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "train.h"
+
+static const hone_train_options *options_of(const train_run *run) {
+    return hone_trainer_options(run->trainer);
+}
+
+static bool for_people(const train_run *run) {
+    return !run->settings->common.json && !run->settings->common.quiet;
+}
+
+// Steps after which the data has been read once more.
+static int64_t epoch_steps(const train_run *run) {
+    const hone_train_options *const o = options_of(run);
+    const double steps = o->epochs > 0 ? (double)o->steps / o->epochs : (double)o->steps;
+    return steps < 1 ? 1 : (int64_t)llround(steps);
+}
+
+static bool evaluation_due(const train_run *run, int64_t step) {
+    if (!run->valid) return false;
+    const int64_t every = run->settings->eval_every ? run->settings->eval_every : epoch_steps(run);
+    return step == 0 || step == options_of(run)->steps || step % every == 0;
+}
+
+static bool save_due(const train_run *run, int64_t step) {
+    const int64_t every = run->settings->save_every;
+    return every > 0 && step % every == 0 && step < options_of(run)->steps; // the last is saved by train_finish
+}
+
+// --- what is seen -------------------------------------------------------------------------------------------------------
+
+static hone_status print_line(const char *line, hone_error *error) {
+    printf("%s\n", line);
+    return cli_flush(error);
+}
+
+static void print_step(const train_run *run, const hone_step_report *r) {
+    const double left = run->step_seconds * (double)(r->steps - r->step);
+    printf("step %lld/%lld  loss %.4f  lr %.3g  gradient %.3g  %.0f tokens/s  %s left%s\n", (long long)r->step,
+           (long long)r->steps, r->loss, r->learning_rate, r->gradient_norm, (double)r->tokens / r->seconds,
+           cli_duration(left), r->skipped ? "  SKIPPED: not finite" : "");
+}
+
+// A line for each step with -v; where there is no progress line, about twenty in all.
+static bool line_due(const train_run *run, const hone_step_report *r) {
+    if (!for_people(run)) return false;
+    if (run->settings->common.verbose || r->skipped) return true;
+    if (run->progress.on) return false;
+    const int64_t every = r->steps >= 40 ? r->steps / 20 : 2;
+    return r->step == 1 || r->step == r->steps || r->step % every == 0;
+}
+
+static hone_status show_step(train_run *run, const hone_step_report *r, const char *line, hone_error *error) {
+    if (run->settings->common.json) return print_line(line, error);
+    if (line_due(run, r)) {
+        cli_progress_clear(&run->progress);
+        print_step(run, r);
+        HONE_TRY(cli_flush(error));
+    }
+    const double left = run->step_seconds * (double)(r->steps - r->step);
+    cli_progress_show(&run->progress, r->step == r->steps, "step %lld/%lld  loss %.4f  %.0f tokens/s  %s left",
+                      (long long)r->step, (long long)r->steps, r->loss, (double)r->tokens / r->seconds,
+                      cli_duration(left));
+    return HONE_OK;
+}
+
+// --- parts of the loop ------------------------------------------------------------------------------------------------------
+
+static void note_step(train_run *run, const hone_step_report *r) {
+    run->tokens += r->tokens;
+    run->skipped += r->skipped;
+    const double share = run->step_seconds > 0 ? 0.1 : 1;
+    run->step_seconds += share * (r->seconds - run->step_seconds);
+    if (r->skipped) return;
+    if (isnan(run->first_loss)) run->first_loss = r->loss;
+    run->last_loss = r->loss;
+}
+
+static hone_status step(train_run *run, hone_step_report *r, hone_error *error) {
+    hone_status status;
+    do {
+        status = hone_trainer_step(run->trainer, r, error); // a step that was begun is finished
+    } while (status == HONE_PENDING);
+    HONE_TRY(status);
+    note_step(run, r);
+    hone_text line = {0};
+    status = hone_metrics_step(run->folder->metrics, r, &line, error);
+    if (status == HONE_OK) status = show_step(run, r, line.bytes, error);
+    hone_text_clear(&line);
+    return status;
+}
+
+static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
+    double loss = 0;
+    int64_t tokens = 0;
+    hone_status status;
+    cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
+                      (long long)options_of(run)->steps);
+    CLI_WAIT(status, hone_trainer_evaluate(run->trainer, run->valid, &loss, &tokens, error), error);
+    HONE_TRY(status);
+    run->eval_loss = loss;
+    hone_text line = {0};
+    status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
+    if (status == HONE_OK && run->settings->common.json) status = print_line(line.bytes, error);
+    hone_text_clear(&line);
+    if (status != HONE_OK || !for_people(run)) return status;
+    cli_progress_clear(&run->progress);
+    printf("step %lld/%lld  validation loss %.4f  perplexity %.4g\n", (long long)at, (long long)options_of(run)->steps,
+           loss, exp(loss));
+    return cli_flush(error);
+}
+
+static hone_status save(train_run *run, const char *what, bool last, hone_error *error) {
+    char state[160];
+    snprintf(state, sizeof state, "%s: %lld of %lld steps", what, (long long)hone_trainer_done_steps(run->trainer),
+             (long long)options_of(run)->steps);
+    const hone_report report = {.title = run->settings->output,
+                                .state = state,
+                                .settings = run->fields,
+                                .setting_count = run->field_count,
+                                .metrics = run->folder->metrics};
+    return hone_run_folder_save(run->folder, run->trainer, &report, (int)run->settings->keep, last, error);
+}
+
+static hone_status stop(train_run *run, hone_error *error) {
+    const long long at = (long long)hone_trainer_done_steps(run->trainer);
+    const long long of = (long long)options_of(run)->steps;
+    if (at == 0) return cli_stopped(error); // nothing to save
+    HONE_TRY(save(run, "interrupted", false, error));
+    if (run->settings->common.json) {
+        cli_json json = {0};
+        cli_json_bool(&json, "done", false);
+        cli_json_bool(&json, "interrupted", true);
+        cli_json_integer(&json, "step", at);
+        cli_json_integer(&json, "steps", of);
+        cli_json_text(&json, "state", run->folder->state);
+        HONE_TRY(cli_json_print(&json, error));
+    }
+    return hone_error_set(error, HONE_INTERRUPTED,
+                          "interrupted after step %lld of %lld; '%s' is saved: the same command with "
+                          "--resume goes on",
+                          at, of, run->folder->state);
+}
+
+static hone_status open_folder(train_run *run, hone_error *error) {
+    const train_settings *const s = run->settings;
+    train_fill_fields(run);
+    if (!s->resume) return hone_run_folder_create(s->output, &run->folder, error);
+    return hone_run_folder_resume(s->output, hone_trainer_done_steps(run->trainer), &run->folder, error);
+}
+
+// One step and what follows it.
+static hone_status advance(train_run *run, hone_error *error) {
+    hone_step_report r = {0};
+    const hone_status status = step(run, &r, error);
+    if (status == HONE_NOT_FINITE) {
+        // Bad steps have changed no weight: what was reached before them is kept.
+        hone_error second = {0};
+        if (save(run, "stopped: not finite", false, &second) != HONE_OK) cli_note("%s", second.message);
+    }
+    HONE_TRY(status);
+    if (!cli_interrupted() && evaluation_due(run, r.step)) HONE_TRY(evaluate(run, r.step, error));
+    return save_due(run, r.step) && !cli_interrupted() ? save(run, "in progress", false, error) : HONE_OK;
+}
+
+hone_status train_loop(train_run *run, hone_error *error) {
+    HONE_TRY(open_folder(run, error));
+    run->started = hone_clock_seconds();
+    const int64_t begin = hone_trainer_done_steps(run->trainer);
+    if (evaluation_due(run, begin) && !hone_metrics_evaluated(run->folder->metrics, begin))
+        HONE_TRY(evaluate(run, begin, error));
+    while (hone_trainer_done_steps(run->trainer) < options_of(run)->steps) {
+        const hone_status status = cli_interrupted() ? HONE_INTERRUPTED : advance(run, error);
+        if (status == HONE_INTERRUPTED) return stop(run, error);
+        HONE_TRY(status);
+    }
+    return HONE_OK;
+}
+
+// --- the end ----------------------------------------------------------------------------------------------------------------
+
+// The last losses that the folder knows of, for a run that had nothing left to do.
+static void recall_losses(train_run *run) {
+    const hone_metrics *const m = run->folder->metrics;
+    for (size_t i = 0; i < m->count; i++) {
+        if (m->rows[i].evaluation) {
+            run->eval_loss = m->rows[i].loss;
+        } else if (isfinite(m->rows[i].loss)) {
+            run->last_loss = m->rows[i].loss;
+        }
+    }
+}
+
+static hone_status print_done_json(const train_run *run, const char *adapter, double seconds, hone_error *error) {
+    cli_json json = {0};
+    cli_json_bool(&json, "done", true);
+    cli_json_integer(&json, "steps", options_of(run)->steps);
+    cli_json_number(&json, "loss", run->last_loss);
+    if (run->valid) cli_json_number(&json, "eval_loss", run->eval_loss);
+    cli_json_text(&json, "adapter", adapter);
+    cli_json_text(&json, "run", run->folder->path);
+    cli_json_integer(&json, "tokens", run->tokens);
+    cli_json_number(&json, "seconds", seconds);
+    cli_json_integer(&json, "skipped_steps", run->skipped);
+    cli_json_integer(&json, "rows", (int64_t)run->data->row_count);
+    cli_json_integer(&json, "truncated_rows", (int64_t)run->data->statistics.truncated);
+    cli_json_integer(&json, "skipped_rows", (int64_t)run->data->statistics.skipped);
+    cli_json_integer(&json, "peak_bytes", (int64_t)hone_process_peak_bytes());
+    return cli_json_print(&json, error);
+}
+
+static hone_status print_done(train_run *run, const char *adapter, bool nothing, hone_error *error) {
+    const double seconds = hone_clock_seconds() - run->started;
+    if (run->settings->common.json) return print_done_json(run, adapter, seconds, error);
+    if (run->settings->common.quiet) return HONE_OK;
+    cli_progress_clear(&run->progress);
+    if (nothing) {
+        printf("nothing to do: all %lld steps of '%s' are done\n", (long long)options_of(run)->steps,
+               run->folder->path);
+    } else {
+        printf("done     loss %.4f to %.4f", run->first_loss, run->last_loss);
+        if (!isnan(run->eval_loss)) printf(", validation loss %.4f", run->eval_loss);
+        printf("; %s tokens in %s", cli_count(run->tokens), cli_duration(seconds));
+        if (run->skipped) printf("; %lld steps skipped: not finite", (long long)run->skipped);
+        printf("\n");
+    }
+    printf("adapter  %s\n", adapter);
+    return cli_flush(error);
+}
+
+hone_status train_finish(train_run *run, hone_error *error) {
+    const bool nothing = run->tokens == 0;
+    cli_progress_show(&run->progress, true, "saving");
+    if (nothing) recall_losses(run);
+    HONE_TRY(save(run, "done", true, error));
+    char *adapter = NULL;
+    HONE_TRY(hone_path_join(run->folder->path, "adapter.gguf", &adapter, error));
+    const hone_status status = print_done(run, adapter, nothing, error);
+    hone_free(adapter);
+    return status;
+}

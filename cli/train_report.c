@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The settings of a run as text for its report, and where its time went.
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "train.h"
+
+static void add(train_run *run, const char *name, const char *format, ...) HONE_PRINTF(3, 4);
+
+static void add(train_run *run, const char *name, const char *format, ...) {
+    if (run->field_count == TRAIN_MOST_FIELDS) return;
+    char *const value = run->values[run->field_count];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(value, sizeof run->values[0], format, arguments);
+    va_end(arguments);
+    run->fields[run->field_count++] = (hone_report_field){name, value};
+}
+
+static void add_adapter(train_run *run) {
+    const hone_lora_options *const o = &run->lora_options;
+    const char *const from = run->settings->init_adapter;
+    add(run, "Trained parameters", "%s", cli_count((int64_t)hone_lora_parameters(run->session.lora)));
+    if (from) {
+        add(run, "Started from", "%s", from);
+        return;
+    }
+    add(run, "Rank, alpha", "%d, %g", o->rank, o->alpha > 0 ? o->alpha : 2.0 * o->rank);
+    add(run, "Targets", "%s", run->settings->target ? run->settings->target : "q,k,v,o,gate,up,down");
+}
+
+static void add_optimiser(train_run *run) {
+    static const char *const schedules[] = {"linear", "constant", "cosine"};
+    const hone_train_options *const o = hone_trainer_options(run->trainer);
+    add(run, "Steps", "%lld (%.4g epochs)", (long long)o->steps, o->epochs);
+    add(run, "Batch", "%lld x %lld rows%s", (long long)o->accumulate, (long long)o->batch, o->pack ? ", packed" : "");
+    add(run, "Learning rate", "%g, %s to %g, %lld steps of warm-up", o->learning_rate, schedules[o->schedule],
+        o->learning_rate_min, (long long)o->warmup);
+    add(run, "AdamW", "beta1 %g, beta2 %g, epsilon %g, weight decay %g", o->beta1, o->beta2, o->epsilon,
+        o->weight_decay);
+    if (o->clip > 0) add(run, "Gradient clipped at", "%g", o->clip);
+    add(run, "Dropout", "%g", o->dropout);
+    add(run, "Seed", "%llu%s", (unsigned long long)o->seed, o->in_order ? ", rows in order" : "");
+}
+
+void train_fill_fields(train_run *run) {
+    const hone_model_config *const c = hone_model_shape(run->session.model);
+    const hone_dataset_statistics *const s = &run->data->statistics;
+    const hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
+    run->field_count = 0;
+    add(run, "Model", "%s", run->model_path);
+    add(run, "", "%s, %s, %lld layers of width %lld, %s parameters", c->name[0] ? c->name : "no name", c->architecture,
+        (long long)c->layers, (long long)c->width, cli_short_count((double)c->parameters));
+    add(run, "Data", "%s", run->data_path);
+    add(run, "", "%s rows, %s tokens, %s learnt; %s rows cut, %s skipped", cli_count((int64_t)run->data->row_count),
+        cli_count((int64_t)run->data->token_count), cli_count((int64_t)s->supervised), cli_count((int64_t)s->truncated),
+        cli_count((int64_t)s->skipped));
+    if (run->data->chat_format) add(run, "Chat format", "%s", run->data->chat_format);
+    if (run->valid)
+        add(run, "Validation", "%s: %s rows", run->settings->valid, cli_count((int64_t)run->valid->row_count));
+    add_adapter(run);
+    add_optimiser(run);
+    add(run, "Memory", "%s: weights %s, adapter %s, activations %s, other %s", cli_bytes(bytes.total),
+        cli_bytes(bytes.weights), cli_bytes(bytes.adapter), cli_bytes(bytes.activations), cli_bytes(bytes.scratch));
+    add(run, "Device", "%s, %s", hone_device_name(run->session.device), hone_device_detail(run->session.device));
+    add(run, "Version", "hone %s", HONE_VERSION);
+}
+
+hone_status train_print_profile(const train_run *run, hone_error *error) {
+    const size_t most = hone_op_count();
+    hone_profile_row *rows = NULL;
+    HONE_TRY(HONE_NEW_ARRAY(&rows, most, "the profile", error));
+    size_t count = hone_trainer_profile_rows(run->trainer, rows, most);
+    if (count > most) count = most;
+    double total = 0;
+    for (size_t i = 0; i < count; i++) total += rows[i].seconds;
+    hone_status status = HONE_OK;
+    if (!run->settings->common.json) printf("\n%10s %7s %10s  operator\n", "seconds", "share", "calls");
+    for (size_t i = 0; status == HONE_OK && i < count; i++) {
+        const hone_op *const op = rows[i].op;
+        const double share = total > 0 ? rows[i].seconds / total : 0;
+        if (run->settings->common.json) {
+            cli_json json = {0};
+            cli_json_bytes(&json, "operator", op->schema, hone_op_name_length(op));
+            cli_json_number(&json, "seconds", rows[i].seconds);
+            cli_json_number(&json, "share", share);
+            cli_json_integer(&json, "calls", (int64_t)rows[i].calls);
+            status = cli_json_print(&json, error);
+        } else {
+            printf("%10.3f %6.1f%% %10llu  %.*s\n", rows[i].seconds, share * 100, (unsigned long long)rows[i].calls,
+                   (int)hone_op_name_length(op), op->schema);
+        }
+    }
+    hone_free(rows);
+    return status == HONE_OK ? cli_flush(error) : status;
+}
