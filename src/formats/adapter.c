@@ -48,6 +48,8 @@ static hone_status allocate_entry(hone_adapter_entry *entry, hone_error *error) 
 hone_status hone_adapter_add(hone_adapter *adapter, const char *name, int64_t rank, int64_t n_in, int64_t n_out,
                              hone_adapter_entry **out, hone_error *error) {
     *out = NULL;
+    HONE_FAIL_IF(strncmp(name, "rope_freqs", strlen("rope_freqs")) == 0, error, UNSUPPORTED,
+                 "'%s' holds the rotary frequencies, which are never adapted", name);
     HONE_TRY(HONE_GROW(&adapter->entries, &adapter->capacity, adapter->count + 1, "an adapter's table", error));
     hone_adapter_entry *const entry = &adapter->entries[adapter->count];
     *entry = (hone_adapter_entry){.rank = rank, .n_in = n_in, .n_out = n_out};
