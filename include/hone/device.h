@@ -33,8 +33,8 @@ HONE_API HONE_MUST_USE hone_status hone_buffer_create(hone_device *device, size_
 HONE_API void hone_buffer_destroy(hone_buffer *buffer); // NULL is allowed
 HONE_API size_t hone_buffer_bytes(const hone_buffer *buffer);
 // Queue-ordered: after what was submitted before, before what is submitted later. The data is copied at once.
-HONE_API HONE_MUST_USE hone_status hone_buffer_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes,
-                                                      hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_buffer_upload(hone_buffer *buffer, size_t offset, const void *data,
+                                                      size_t bytes, hone_error *error);
 // May return HONE_PENDING: call again with the same arguments until it is done.
 HONE_API HONE_MUST_USE hone_status hone_buffer_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes,
                                                         hone_error *error);

@@ -29,13 +29,13 @@ HONE_API hone_value hone_graph_state(hone_graph *graph, const char *name, hone_t
 
 // Adds a call of the operator. The arguments are those of the schema in order; the rest take defaults.
 // hone_emit returns the first output, hone_emit_all writes the first `count` of them.
-HONE_API hone_value hone_graph_call(hone_graph *graph, const char *op, const hone_argument *arguments, size_t argument_count,
-                                    hone_value *outputs, size_t output_count);
-#define HONE_ARGUMENTS_(...) ((const hone_argument[]){__VA_ARGS__})
+HONE_API hone_value hone_graph_call(hone_graph *graph, const char *op, const hone_argument *arguments,
+                                    size_t argument_count, hone_value *outputs, size_t output_count);
+#define HONE_ARGUMENTS_(...)      ((const hone_argument[]){__VA_ARGS__})
 #define HONE_ARGUMENT_COUNT_(...) (sizeof((const hone_argument[]){__VA_ARGS__}) / sizeof(hone_argument))
-#define hone_emit(graph, op, ...)                                                                            \
+#define hone_emit(graph, op, ...)                                                                                      \
     hone_graph_call((graph), (op), HONE_ARGUMENTS_(__VA_ARGS__), HONE_ARGUMENT_COUNT_(__VA_ARGS__), 0, 0)
-#define hone_emit_all(graph, op, outputs, count, ...)                                                        \
+#define hone_emit_all(graph, op, outputs, count, ...)                                                                  \
     hone_graph_call((graph), (op), HONE_ARGUMENTS_(__VA_ARGS__), HONE_ARGUMENT_COUNT_(__VA_ARGS__), (outputs), (count))
 
 // The value's bytes stay valid to the end of the run, so that the host can read them.
@@ -54,7 +54,7 @@ HONE_API size_t hone_graph_node_count(const hone_graph *graph);
 HONE_API const hone_node *hone_graph_node(const hone_graph *graph, size_t index);
 HONE_API const hone_op *hone_node_op(const hone_node *node);
 HONE_API const hone_argument *hone_node_argument(const hone_node *node, size_t index); // one for each schema argument
-HONE_API size_t hone_node_input_count(const hone_node *node); // tensor inputs, flattened
+HONE_API size_t hone_node_input_count(const hone_node *node);                          // tensor inputs, flattened
 HONE_API hone_value hone_node_input(const hone_node *node, size_t index);
 HONE_API size_t hone_node_output_count(const hone_node *node);
 HONE_API hone_value hone_node_output(const hone_node *node, size_t index);
@@ -68,9 +68,10 @@ HONE_API void hone_graph_print_free(char *text);
 // Goes back over the nodes from the last to the first; contributions are added in that fixed order.
 // With `into` (may be NULL) gradient j is added to the state into[j] by hone::accumulate_, as soon as it is complete, so
 // that it need not live longer.
-HONE_API HONE_MUST_USE hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs, const hone_value *seeds,
-                                                        size_t output_count, const hone_value *wrt, size_t wrt_count,
-                                                        const hone_value *into, hone_value *gradients, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs,
+                                                        const hone_value *seeds, size_t output_count,
+                                                        const hone_value *wrt, size_t wrt_count, const hone_value *into,
+                                                        hone_value *gradients, hone_error *error);
 
 typedef enum hone_recompute {
     HONE_RECOMPUTE_CHEAP,  // outputs of HONE_OP_CHEAP operators are computed again rather than kept (default)
@@ -86,12 +87,12 @@ typedef struct hone_plan_options {
     size_t first_backward_node; // nodes from here on are the backward pass; 0 = there is none
 } hone_plan_options;
 
-HONE_API HONE_MUST_USE hone_status hone_plan_create(hone_graph *graph, const hone_plan_options *options, hone_plan **out,
-                                                    hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_plan_create(hone_graph *graph, const hone_plan_options *options,
+                                                    hone_plan **out, hone_error *error);
 HONE_API void hone_plan_destroy(hone_plan *plan); // NULL is allowed
 
 typedef struct hone_plan_bytes {
-    size_t constants;   // bytes of constants read, each counted once
+    size_t constants; // bytes of constants read, each counted once
     size_t state;
     size_t temporaries; // the arena: the peak of what lives at one time, with placement losses
     size_t lower_bound; // the peak of what lives at one time, without them
@@ -106,7 +107,7 @@ typedef struct hone_program hone_program;
 
 // Programs that never run at the same time may share one arena of at least hone_plan_measure().temporaries bytes;
 // NULL gives the program its own. The program borrows plan, graph and arena. May return HONE_PENDING (pipelines are
-// being built): call again with the same *out.
+// being built): call again with the same *out. A *out that is ready stays as it is.
 HONE_API HONE_MUST_USE hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena,
                                                        hone_program **out, hone_error *error);
 HONE_API void hone_program_destroy(hone_program *program); // NULL is allowed

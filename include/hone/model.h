@@ -23,12 +23,12 @@ typedef struct hone_model_config {
     int64_t context;       // tokens the model was made for
     int64_t rope_columns;  // features of a head that are rotated
     double rope_base;
-    double rope_scale;     // positions are divided by this (linear scaling); 1 = none
-    double epsilon;        // of the RMS norms
-    bool tied;             // the head is the embedding table
-    uint64_t parameters;   // of the base
+    double rope_scale;         // positions are divided by this (linear scaling); 1 = none
+    double epsilon;            // of the RMS norms
+    bool tied;                 // the head is the embedding table
+    uint64_t parameters;       // of the base
     uint64_t layer_parameters; // those that multiply a token: all matrices, the head included
-    uint64_t file_hash;    // xxHash64 over the file's metadata and the sizes and samples of its tensors
+    uint64_t file_hash;        // xxHash64 over the file's metadata and the sizes and samples of its tensors
 } hone_model_config;
 
 typedef struct hone_model hone_model;
@@ -37,7 +37,8 @@ struct hone_tokenizer;
 
 // Opens a GGUF file: metadata, tokenizer, and the weights as codes on the device. The model keeps the device.
 // "not a GGUF", a cut file, another family and a tensor type that is not read each have their own message.
-HONE_API HONE_MUST_USE hone_status hone_model_open(hone_device *device, const char *path, hone_model **out, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_model_open(hone_device *device, const char *path, hone_model **out,
+                                                   hone_error *error);
 HONE_API void hone_model_close(hone_model *model); // NULL is allowed
 HONE_API const hone_model_config *hone_model_shape(const hone_model *model);
 // Owned by the model. Encoding works in memory inside the tokenizer: one thread at a time.
@@ -66,10 +67,11 @@ typedef struct hone_lora_options {
     uint64_t seed;    // of A, uniform in +-1/sqrt(n_in); B is zero
 } hone_lora_options;
 
-HONE_API HONE_MUST_USE hone_status hone_lora_create(hone_model *model, const hone_lora_options *options, hone_lora **out,
-                                                    hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_lora_create(hone_model *model, const hone_lora_options *options,
+                                                    hone_lora **out, hone_error *error);
 // From an adapter file (GGUF) or a PEFT folder; one made for another base is refused, saying what differs.
-HONE_API HONE_MUST_USE hone_status hone_lora_open(hone_model *model, const char *path, hone_lora **out, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_lora_open(hone_model *model, const char *path, hone_lora **out,
+                                                  hone_error *error);
 HONE_API void hone_lora_destroy(hone_lora *lora); // NULL is allowed
 HONE_API size_t hone_lora_parameters(const hone_lora *lora);
 
@@ -91,8 +93,8 @@ HONE_API void hone_generator_destroy(hone_generator *generator);
 HONE_API HONE_MUST_USE hone_status hone_generator_feed(hone_generator *generator, const int32_t *tokens, size_t count,
                                                        hone_error *error);
 // Chooses the next token from the logits of the last one and appends it. May return HONE_PENDING.
-HONE_API HONE_MUST_USE hone_status hone_generator_next(hone_generator *generator, const hone_sampling *sampling, int32_t *token,
-                                                       hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_generator_next(hone_generator *generator, const hone_sampling *sampling,
+                                                       int32_t *token, hone_error *error);
 // The logits of the last token read, [V]; valid until the next call. NULL while nothing has been read.
 HONE_API const float *hone_generator_logits(const hone_generator *generator);
 // Forgets all but the first `count` tokens.

@@ -21,15 +21,15 @@ typedef struct hone_value {
 } hone_value;
 
 typedef enum hone_argument_kind {
-    HONE_ARGUMENT_NONE,    // absent optional, or "take the schema's default" behind the last one given
-    HONE_ARGUMENT_TENSOR,  // value
-    HONE_ARGUMENT_TENSORS, // values, count
-    HONE_ARGUMENT_INTEGER, // integer (also dtype codes)
-    HONE_ARGUMENT_REAL,    // real
-    HONE_ARGUMENT_BOOLEAN, // integer 0 or 1
+    HONE_ARGUMENT_NONE,     // absent optional, or "take the schema's default" behind the last one given
+    HONE_ARGUMENT_TENSOR,   // value
+    HONE_ARGUMENT_TENSORS,  // values, count
+    HONE_ARGUMENT_INTEGER,  // integer (also dtype codes)
+    HONE_ARGUMENT_REAL,     // real
+    HONE_ARGUMENT_BOOLEAN,  // integer 0 or 1
     HONE_ARGUMENT_INTEGERS, // integers, count
-    HONE_ARGUMENT_STRING,  // string
-    HONE_ARGUMENT_LIVE     // a number read from the parameter buffer at each run: slot in `integer`
+    HONE_ARGUMENT_STRING,   // string
+    HONE_ARGUMENT_LIVE      // a number read from the parameter buffer at each run: slot in `integer`
 } hone_argument_kind;
 
 // One argument as a builder gives it. The graph copies what pointers point to.
@@ -45,26 +45,26 @@ typedef struct hone_argument {
 } hone_argument;
 
 // Short spellings for calls of hone_emit.
-#define HONE_T(v)          ((hone_argument){.kind = HONE_ARGUMENT_TENSOR, .value = (v)})
-#define HONE_TS(v, n)      ((hone_argument){.kind = HONE_ARGUMENT_TENSORS, .values = (v), .count = (n)})
-#define HONE_I(n)          ((hone_argument){.kind = HONE_ARGUMENT_INTEGER, .integer = (n)})
-#define HONE_R(x)          ((hone_argument){.kind = HONE_ARGUMENT_REAL, .real = (x)})
-#define HONE_B(b)          ((hone_argument){.kind = HONE_ARGUMENT_BOOLEAN, .integer = (b)})
-#define HONE_IS(p, n)      ((hone_argument){.kind = HONE_ARGUMENT_INTEGERS, .integers = (p), .count = (n)})
-#define HONE_S(s)          ((hone_argument){.kind = HONE_ARGUMENT_STRING, .string = (s)})
-#define HONE_LIVE(slot)    ((hone_argument){.kind = HONE_ARGUMENT_LIVE, .integer = (slot)})
-#define HONE_NO            ((hone_argument){.kind = HONE_ARGUMENT_NONE})
+#define HONE_T(v)       ((hone_argument){.kind = HONE_ARGUMENT_TENSOR, .value = (v)})
+#define HONE_TS(v, n)   ((hone_argument){.kind = HONE_ARGUMENT_TENSORS, .values = (v), .count = (n)})
+#define HONE_I(n)       ((hone_argument){.kind = HONE_ARGUMENT_INTEGER, .integer = (n)})
+#define HONE_R(x)       ((hone_argument){.kind = HONE_ARGUMENT_REAL, .real = (x)})
+#define HONE_B(b)       ((hone_argument){.kind = HONE_ARGUMENT_BOOLEAN, .integer = (b)})
+#define HONE_IS(p, n)   ((hone_argument){.kind = HONE_ARGUMENT_INTEGERS, .integers = (p), .count = (n)})
+#define HONE_S(s)       ((hone_argument){.kind = HONE_ARGUMENT_STRING, .string = (s)})
+#define HONE_LIVE(slot) ((hone_argument){.kind = HONE_ARGUMENT_LIVE, .integer = (slot)})
+#define HONE_NO         ((hone_argument){.kind = HONE_ARGUMENT_NONE})
 
 // One argument as an operator's functions see it: resolved, defaults filled in, one for each argument of the schema.
 typedef struct hone_operand {
-    hone_argument_kind kind;     // never LIVE: a live number arrives as REAL or INTEGER, as the schema says
-    bool live;                   // it was LIVE: its number is known at run time only (0 while shapes are inferred)
-    const hone_tensor *tensors;  // TENSOR (count 1) and TENSORS; data is NULL while shapes are inferred. NONE: NULL
-    size_t count;                // tensors or integers
+    hone_argument_kind kind;    // never LIVE: a live number arrives as REAL or INTEGER, as the schema says
+    bool live;                  // it was LIVE: its number is known at run time only (0 while shapes are inferred)
+    const hone_tensor *tensors; // TENSOR (count 1) and TENSORS; data is NULL while shapes are inferred. NONE: NULL
+    size_t count;               // tensors or integers
     const int64_t *integers;
     const char *string;
-    int64_t integer;             // INTEGER, BOOLEAN; for REAL the truncated value
-    double real;                 // REAL; for INTEGER and BOOLEAN the same number
+    int64_t integer; // INTEGER, BOOLEAN; for REAL the truncated value
+    double real;     // REAL; for INTEGER and BOOLEAN the same number
 } hone_operand;
 
 // A call of an operator with its operands resolved: what the shape rule and the CPU function receive.
@@ -72,13 +72,13 @@ typedef struct hone_op_call {
     const hone_op *op;
     const hone_operand *operands; // [operand_count], in schema order
     size_t operand_count;
-    hone_tensor *outputs;         // [output_count]; the shape rule writes .type, the CPU function writes through .data
+    hone_tensor *outputs; // [output_count]; the shape rule writes .type, the CPU function writes through .data
     size_t output_count;
-    hone_pool *pool;              // for hone_call_parallel; may be NULL
-    void *workspace;              // cpu_workspace bytes, shared by all threads, contents undefined
-    void *thread_scratch;         // see hone_call_scratch
+    hone_pool *pool;      // for hone_call_parallel; may be NULL
+    void *workspace;      // cpu_workspace bytes, shared by all threads, contents undefined
+    void *thread_scratch; // see hone_call_scratch
     size_t thread_scratch_bytes;
-    uint32_t *flags;              // error flags of the run: HONE_FLAG_* are or-ed in (atomically on the GPU)
+    uint32_t *flags; // error flags of the run: HONE_FLAG_* are or-ed in (atomically on the GPU)
 } hone_op_call;
 
 #define HONE_FLAG_INDEX 1u // an index computed in the graph was out of range and was clamped
@@ -95,20 +95,20 @@ typedef struct hone_gradient_call {
     hone_graph *graph;
     const hone_node *node;
     const hone_value *output_gradients; // [outputs]; {0} where nothing flows back
-    hone_value *input_gradients;        // [tensor inputs, flattened: lists element by element, absent ones too]; starts as {0}
-    const bool *wanted;                 // [the same]: only these need be written
+    hone_value *input_gradients; // [tensor inputs, flattened: lists element by element, absent ones too]; starts as {0}
+    const bool *wanted;          // [the same]: only these need be written
 } hone_gradient_call;
 
 // How a GPU runs the operator: a row per kernel variant, best first. (Rows are read by the GPU executor only.)
 typedef struct hone_kernel_variant hone_kernel_variant;
 
 enum {
-    HONE_OP_CHEAP = 1,        // recomputing it in the backward pass costs less than keeping its output (elementwise, norms)
-    HONE_OP_VIEW = 2,         // output 0 has the bytes of tensor input 0 under another shape: the plan makes it an alias
-    HONE_OP_IN_PLACE = 4,     // output 0 may be written over tensor input 0 when both have the same type
-    HONE_OP_IN_PLACE_1 = 8,   // the same for tensor input 1
+    HONE_OP_CHEAP = 1,    // recomputing it in the backward pass costs less than keeping its output (elementwise, norms)
+    HONE_OP_VIEW = 2,     // output 0 has the bytes of tensor input 0 under another shape: the plan makes it an alias
+    HONE_OP_IN_PLACE = 4, // output 0 may be written over tensor input 0 when both have the same type
+    HONE_OP_IN_PLACE_1 = 8,         // the same for tensor input 1
     HONE_OP_IN_PLACE_OUTPUT_1 = 32, // output 1 may be written over tensor input 0 when both have the same type
-    HONE_OP_EFFECT = 16,      // mutates an argument; keeps program order, is never removed or recomputed (set by "(a!)")
+    HONE_OP_EFFECT = 16, // mutates an argument; keeps program order, is never removed or recomputed (set by "(a!)")
 };
 
 struct hone_op {

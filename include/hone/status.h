@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define HONE_API __attribute__((visibility("default")))
-#define HONE_MUST_USE __attribute__((warn_unused_result))
+#define HONE_API                                  __attribute__((visibility("default")))
+#define HONE_MUST_USE                             __attribute__((warn_unused_result))
 #define HONE_PRINTF(format_index, first_argument) __attribute__((format(printf, format_index, first_argument)))
 #else
 #define HONE_API
@@ -20,21 +20,21 @@ extern "C" {
 #endif
 
 // One list gives the enum and the names: X(SUFFIX, text).
-#define HONE_STATUS_LIST(X)                                                                                  \
-    X(OK, "ok")                           /* done */                                                         \
-    X(PENDING, "pending")                 /* a step machine has more to do: call again */                    \
-    X(INVALID_ARGUMENT, "invalid argument") /* the caller's mistake */                                       \
-    X(OUT_OF_MEMORY, "out of memory")     /* host or device memory */                                        \
-    X(IO, "input/output error")           /* the operating system refused */                                 \
-    X(NOT_FOUND, "not found")             /* no such file, tensor, operator, device */                       \
-    X(EXISTS, "exists already")           /* would overwrite */                                              \
-    X(BAD_FORMAT, "bad format")           /* bytes that break the rules of their format */                   \
-    X(UNSUPPORTED, "not supported")       /* well-formed, but refused by name */                             \
-    X(BAD_DATA, "bad data")               /* training data that cannot be used */                            \
-    X(MISMATCH, "mismatch")               /* two things that do not belong together */                       \
-    X(NOT_FINITE, "not finite")           /* NaN or infinity where training cannot go on */                  \
-    X(INTERRUPTED, "interrupted")         /* asked to stop */                                                \
-    X(DEVICE_LOST, "device lost")         /* the device stopped answering */
+#define HONE_STATUS_LIST(X)                                                                                            \
+    X(OK, "ok")                             /* done */                                                                 \
+    X(PENDING, "pending")                   /* a step machine has more to do: call again */                            \
+    X(INVALID_ARGUMENT, "invalid argument") /* the caller's mistake */                                                 \
+    X(OUT_OF_MEMORY, "out of memory")       /* host or device memory */                                                \
+    X(IO, "input/output error")             /* the operating system refused */                                         \
+    X(NOT_FOUND, "not found")               /* no such file, tensor, operator, device */                               \
+    X(EXISTS, "exists already")             /* would overwrite */                                                      \
+    X(BAD_FORMAT, "bad format")             /* bytes that break the rules of their format */                           \
+    X(UNSUPPORTED, "not supported")         /* well-formed, but refused by name */                                     \
+    X(BAD_DATA, "bad data")                 /* training data that cannot be used */                                    \
+    X(MISMATCH, "mismatch")                 /* two things that do not belong together */                               \
+    X(NOT_FINITE, "not finite")             /* NaN or infinity where training cannot go on */                          \
+    X(INTERRUPTED, "interrupted")           /* asked to stop */                                                        \
+    X(DEVICE_LOST, "device lost")           /* the device stopped answering */
 
 typedef enum hone_status {
 #define HONE_STATUS_ENUM(suffix, text) HONE_##suffix,

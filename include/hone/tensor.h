@@ -14,15 +14,15 @@ extern "C" {
 #endif
 
 // One list gives the enum, names and sizes: X(SUFFIX, name, bytes an element).
-#define HONE_DTYPE_LIST(X)                                                                                   \
-    X(F32, "f32", 4)                                                                                         \
-    X(F16, "f16", 2)                                                                                         \
-    X(BF16, "bf16", 2)                                                                                       \
-    X(I32, "i32", 4)                                                                                         \
-    X(I64, "i64", 8)                                                                                         \
-    X(BOOL, "bool", 1)                                                                                       \
-    X(U8, "u8", 1)                                                                                           \
-    X(I8, "i8", 1)                                                                                           \
+#define HONE_DTYPE_LIST(X)                                                                                             \
+    X(F32, "f32", 4)                                                                                                   \
+    X(F16, "f16", 2)                                                                                                   \
+    X(BF16, "bf16", 2)                                                                                                 \
+    X(I32, "i32", 4)                                                                                                   \
+    X(I64, "i64", 8)                                                                                                   \
+    X(BOOL, "bool", 1)                                                                                                 \
+    X(U8, "u8", 1)                                                                                                     \
+    X(I8, "i8", 1)                                                                                                     \
     X(F64, "f64", 8)
 
 typedef enum hone_dtype {

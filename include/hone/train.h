@@ -14,25 +14,25 @@ typedef enum hone_schedule { HONE_SCHEDULE_LINEAR, HONE_SCHEDULE_CONSTANT, HONE_
 
 // Zero means the default that stands behind each field.
 typedef struct hone_train_options {
-    int64_t steps;          // optimiser steps; 0 = by epochs
-    double epochs;          // 1 if steps is 0 too
-    int64_t batch;          // rows in a micro-batch; 8. They lie one behind another and do not see each other
-    int64_t accumulate;     // micro-batches in a step; 1
-    int64_t sequence;       // tokens of the longest row kept; the data set's
-    bool pack;              // fill a micro-batch with rows up to batch * sequence tokens
-    double learning_rate;   // 2e-4
+    int64_t steps;            // optimiser steps; 0 = by epochs
+    double epochs;            // 1 if steps is 0 too
+    int64_t batch;            // rows in a micro-batch; 8. They lie one behind another and do not see each other
+    int64_t accumulate;       // micro-batches in a step; 1
+    int64_t sequence;         // tokens of the longest row kept; the data set's
+    bool pack;                // fill a micro-batch with rows up to batch * sequence tokens
+    double learning_rate;     // 2e-4
     double learning_rate_min; // what linear and cosine end in; 0
     hone_schedule schedule;
-    int64_t warmup;         // steps of linear rise
-    double beta1, beta2;    // 0.9, 0.999
-    double epsilon;         // 1e-8
-    double weight_decay;    // 0
-    double clip;            // largest gradient norm; 0 = none
-    double dropout;         // on the input of A; 0
+    int64_t warmup;      // steps of linear rise
+    double beta1, beta2; // 0.9, 0.999
+    double epsilon;      // 1e-8
+    double weight_decay; // 0
+    double clip;         // largest gradient norm; 0 = none
+    double dropout;      // on the input of A; 0
     uint64_t seed;
-    bool in_order;          // rows as in the file, instead of shuffled anew each epoch
+    bool in_order;            // rows as in the file, instead of shuffled anew each epoch
     hone_recompute recompute; // HONE_RECOMPUTE_CHEAP, or _LAYERS for least memory
-    bool evaluate_only;     // no gradients, no moments: only hone_trainer_evaluate may be called
+    bool evaluate_only;       // no gradients, no moments: only hone_trainer_evaluate may be called
 } hone_train_options;
 
 // What happened in one optimiser step.
@@ -42,11 +42,11 @@ typedef struct hone_step_report {
     double loss;          // mean over the supervised tokens of the whole step
     double gradient_norm; // before clipping, over all LoRA tensors
     double learning_rate;
-    int64_t tokens;       // read, padding not counted
-    int64_t supervised;   // of them trained
+    int64_t tokens;     // read, padding not counted
+    int64_t supervised; // of them trained
     double seconds;
-    bool skipped;         // loss or gradient was not finite: nothing was changed
-    double epoch;         // rows seen / rows
+    bool skipped; // loss or gradient was not finite: nothing was changed
+    double epoch; // rows seen / rows
 } hone_step_report;
 
 struct hone_dataset;
@@ -54,7 +54,8 @@ typedef struct hone_trainer hone_trainer;
 
 // Trains `lora` on `data`; both, and the model, are borrowed and must outlive the trainer. With evaluate_only `lora` may
 // be NULL: the base alone.
-HONE_API HONE_MUST_USE hone_status hone_trainer_create(hone_model *model, hone_lora *lora, const struct hone_dataset *data,
+HONE_API HONE_MUST_USE hone_status hone_trainer_create(hone_model *model, hone_lora *lora,
+                                                       const struct hone_dataset *data,
                                                        const hone_train_options *options, hone_trainer **out,
                                                        hone_error *error);
 HONE_API void hone_trainer_destroy(hone_trainer *trainer); // NULL is allowed
@@ -62,37 +63,40 @@ HONE_API void hone_trainer_destroy(hone_trainer *trainer); // NULL is allowed
 HONE_API const hone_train_options *hone_trainer_options(const hone_trainer *trainer);
 // One optimiser step. HONE_PENDING: call again. HONE_OK: *report is filled in. HONE_NOT_FINITE: the third bad step in a
 // row, the text names its rows. After the last step *report has step == steps; calling again is an error.
-HONE_API HONE_MUST_USE hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report,
+                                                     hone_error *error);
 HONE_API int64_t hone_trainer_done_steps(const hone_trainer *trainer);
 
 // Mean loss over the supervised tokens of `data` with the weights as they are now. May return HONE_PENDING: call again
 // with the same arguments.
-HONE_API HONE_MUST_USE hone_status hone_trainer_evaluate(hone_trainer *trainer, const struct hone_dataset *data, double *loss,
-                                                         int64_t *tokens, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_trainer_evaluate(hone_trainer *trainer, const struct hone_dataset *data,
+                                                         double *loss, int64_t *tokens, hone_error *error);
 
 // Everything needed to go on, as one file; bit-exact.
 HONE_API HONE_MUST_USE hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hone_error *error);
 // Goes on from such a file. Another base, data, rank, target or setting that matters is refused, naming the difference.
 HONE_API HONE_MUST_USE hone_status hone_trainer_load_state(hone_trainer *trainer, const char *path, hone_error *error);
 // The settings a state was saved with, so that a run can go on without naming them again.
-HONE_API HONE_MUST_USE hone_status hone_state_read_options(const char *path, hone_train_options *options, hone_lora_options *lora,
-                                                           hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_state_read_options(const char *path, hone_train_options *options,
+                                                           hone_lora_options *lora, hone_error *error);
 // adapter.gguf, adapter_model.safetensors and adapter_config.json into the folder. An adapter that learnt nothing (all of
 // B zero) is HONE_BAD_DATA.
-HONE_API HONE_MUST_USE hone_status hone_trainer_save_adapter(hone_trainer *trainer, const char *folder, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_trainer_save_adapter(hone_trainer *trainer, const char *folder,
+                                                             hone_error *error);
 
 // Bytes by kind, known before anything but the weights is allocated.
 typedef struct hone_train_bytes {
     size_t weights;
-    size_t adapter;    // parameters, gradients and both moments
+    size_t adapter;     // parameters, gradients and both moments
     size_t activations; // the arena of the largest batch
-    size_t scratch;    // batch inputs, working memory of operators
+    size_t scratch;     // batch inputs, working memory of operators
     size_t total;
 } hone_train_bytes;
 HONE_API hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer);
 
 // For tests: the gradients of the last micro-batches summed, in the order and layout of the LoRA's parameters.
-HONE_API HONE_MUST_USE hone_status hone_trainer_gradients(hone_trainer *trainer, float *out, size_t count, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_trainer_gradients(hone_trainer *trainer, float *out, size_t count,
+                                                          hone_error *error);
 // Seconds in each operator since the start, largest first; rows [capacity], returns how many there are.
 HONE_API void hone_trainer_profile(hone_trainer *trainer, bool on);
 HONE_API size_t hone_trainer_profile_rows(const hone_trainer *trainer, hone_profile_row *rows, size_t capacity);

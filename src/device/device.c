@@ -26,7 +26,8 @@ hone_status hone_device_open(const hone_device_description *description, hone_de
         if (strcmp(name, kinds[i].name) == 0) return kinds[i].open(wanted, out, error);
     }
     if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0)
-        HONE_FAIL(error, UNSUPPORTED, "device '%s': this version of hone computes on the CPU only; use --device cpu", name);
+        HONE_FAIL(error, UNSUPPORTED, "device '%s': this version of hone computes on the CPU only; use --device cpu",
+                  name);
     HONE_FAIL(error, INVALID_ARGUMENT, "there is no device '%s': use auto or cpu", name);
 }
 
@@ -47,7 +48,8 @@ void hone_device_usage(const hone_device *device, size_t *bytes, size_t *buffers
     if (buffers) *buffers = device->buffers;
 }
 
-hone_status hone_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error) {
+hone_status hone_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                               hone_error *error) {
     *out = NULL;
     HONE_TRY(device->vtable->buffer_create(device, bytes, what, out, error));
     (*out)->device = device;
@@ -101,7 +103,12 @@ static hone_status check_bindings(const hone_plan *plan, hone_device *device, ho
 
 hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                 hone_error *error) {
-    if (*out) return device->vtable->program_create(device, plan, arena, out, error); // going on after HONE_PENDING
+    if (*out && (*out)->ready) return HONE_OK;
+    if (*out) { // going on after HONE_PENDING
+        const hone_status more = device->vtable->program_create(device, plan, (*out)->arena, out, error);
+        (*out)->ready = more == HONE_OK;
+        return more;
+    }
     HONE_TRY(check_bindings(plan, device, error));
     const size_t needed = plan->bytes.temporaries;
     HONE_FAIL_IF(arena && arena->bytes < needed, error, INVALID_ARGUMENT, "the arena has %zu bytes, the plan needs %zu",
@@ -111,6 +118,7 @@ hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone
     const hone_status status = device->vtable->program_create(device, plan, arena ? arena : own, out, error);
     if (*out) {
         (*out)->owns_arena = own != NULL;
+        (*out)->ready = status == HONE_OK;
     } else {
         hone_buffer_destroy(own);
     }

@@ -14,7 +14,8 @@ typedef struct hone_device_vtable {
     void (*close)(hone_device *device);
 
     // --- buffers: created zeroed; the fields `device` and `bytes` are filled in by the caller
-    hone_status (*buffer_create)(hone_device *device, size_t bytes, const char *what, hone_buffer **out, hone_error *error);
+    hone_status (*buffer_create)(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                 hone_error *error);
     void (*buffer_destroy)(hone_buffer *buffer);
     hone_status (*upload)(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
     // May return HONE_PENDING.
@@ -54,9 +55,12 @@ struct hone_program {
     const hone_plan *plan;
     hone_buffer *arena;
     bool owns_arena;
+    bool ready; // program_create has said HONE_OK
 };
 
-HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out, hone_error *error);
-HONE_MUST_USE hone_status hone_null_open(const hone_device_description *description, hone_device **out, hone_error *error);
+HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
+                                        hone_error *error);
+HONE_MUST_USE hone_status hone_null_open(const hone_device_description *description, hone_device **out,
+                                         hone_error *error);
 
 #endif

@@ -38,7 +38,9 @@ static const hone_node *made_by(const hone_graph *graph, hone_value value, const
     const uint32_t n = graph->values[value.id].node;
     if (n == HONE_NO_NODE) return NULL;
     const hone_node *const node = &graph->nodes[n];
-    return strncmp(node->schema->op->schema, op, node->schema->name_length) == 0 && !op[node->schema->name_length] ? node : NULL;
+    return strncmp(node->schema->op->schema, op, node->schema->name_length) == 0 && !op[node->schema->name_length]
+               ? node
+               : NULL;
 }
 
 // Adds to the sum so far. A product is added by an operator that adds as it multiplies; the plan drops the plain product,
@@ -104,9 +106,9 @@ static hone_status differentiate(pass *p, size_t index, hone_error *error) {
     return hone_graph_status(p->graph, error);
 }
 
-hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs, const hone_value *seeds, size_t output_count,
-                                 const hone_value *wrt, size_t wrt_count, const hone_value *into, hone_value *gradients,
-                                 hone_error *error) {
+hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs, const hone_value *seeds,
+                                 size_t output_count, const hone_value *wrt, size_t wrt_count, const hone_value *into,
+                                 hone_value *gradients, hone_error *error) {
     HONE_TRY(hone_graph_status(graph, error));
     const size_t node_count = graph->node_count;
     pass p = {.graph = graph, .value_count = graph->value_count};
@@ -119,7 +121,8 @@ hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs, c
     for (size_t i = 0; i < wrt_count && into; i++) p.into[wrt[i].id] = into[i];
     for (size_t i = 0; i < output_count; i++) {
         if (!hone_shape_equal(hone_graph_type(graph, outputs[i]), hone_graph_type(graph, seeds[i]))) {
-            status = hone_error_set(error, HONE_INVALID_ARGUMENT, "the seed of output %zu has another shape than it", i);
+            status =
+                hone_error_set(error, HONE_INVALID_ARGUMENT, "the seed of output %zu has another shape than it", i);
             goto done;
         }
         contribute(&p, outputs[i], seeds[i]);

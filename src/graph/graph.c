@@ -68,7 +68,8 @@ hone_value hone_graph_constant(hone_graph *graph, const char *name, hone_tensor_
     return add_outside(graph, name, type, HONE_STORAGE_CONSTANT, buffer, offset);
 }
 
-hone_value hone_graph_state(hone_graph *graph, const char *name, hone_tensor_type type, hone_buffer *buffer, size_t offset) {
+hone_value hone_graph_state(hone_graph *graph, const char *name, hone_tensor_type type, hone_buffer *buffer,
+                            size_t offset) {
     return add_outside(graph, name, type, HONE_STORAGE_STATE, buffer, offset);
 }
 
@@ -151,23 +152,30 @@ void hone_node_operands(const hone_node *node, const hone_operand_sources *sourc
 // --- calls ---------------------------------------------------------------------------------------------------------
 
 static const char *kind_name(hone_argument_kind kind) {
-    static const char *const names[] = {"nothing", "a tensor", "a list of tensors", "a whole number", "a real number",
-                                        "a truth value", "a list of whole numbers", "a string", "a live number"};
+    static const char *const names[] = {"nothing",       "a tensor",      "a list of tensors",       "a whole number",
+                                        "a real number", "a truth value", "a list of whole numbers", "a string",
+                                        "a live number"};
     return names[kind];
 }
 
 static bool kind_fits(hone_argument_kind kind, const hone_schema_argument *wanted) {
     switch ((hone_schema_type)wanted->type) {
-    case HONE_SCHEMA_TENSOR: return kind == HONE_ARGUMENT_TENSOR;
-    case HONE_SCHEMA_TENSORS: return kind == HONE_ARGUMENT_TENSORS;
-    case HONE_SCHEMA_INTEGER: return kind == HONE_ARGUMENT_INTEGER || kind == HONE_ARGUMENT_LIVE;
+    case HONE_SCHEMA_TENSOR:
+        return kind == HONE_ARGUMENT_TENSOR;
+    case HONE_SCHEMA_TENSORS:
+        return kind == HONE_ARGUMENT_TENSORS;
+    case HONE_SCHEMA_INTEGER:
+        return kind == HONE_ARGUMENT_INTEGER || kind == HONE_ARGUMENT_LIVE;
     case HONE_SCHEMA_REAL:
     case HONE_SCHEMA_SCALAR:
         return kind == HONE_ARGUMENT_REAL || kind == HONE_ARGUMENT_INTEGER || kind == HONE_ARGUMENT_BOOLEAN ||
                kind == HONE_ARGUMENT_LIVE;
-    case HONE_SCHEMA_BOOLEAN: return kind == HONE_ARGUMENT_BOOLEAN || kind == HONE_ARGUMENT_INTEGER;
-    case HONE_SCHEMA_INTEGERS: return kind == HONE_ARGUMENT_INTEGERS;
-    case HONE_SCHEMA_STRING: return kind == HONE_ARGUMENT_STRING;
+    case HONE_SCHEMA_BOOLEAN:
+        return kind == HONE_ARGUMENT_BOOLEAN || kind == HONE_ARGUMENT_INTEGER;
+    case HONE_SCHEMA_INTEGERS:
+        return kind == HONE_ARGUMENT_INTEGERS;
+    case HONE_SCHEMA_STRING:
+        return kind == HONE_ARGUMENT_STRING;
     }
     return false;
 }
@@ -195,7 +203,8 @@ static hone_status copy_argument(hone_graph *graph, const hone_schema *schema, s
         return default_argument(graph, wanted, out, error);
     }
     HONE_FAIL_IF(!kind_fits(given->kind, wanted), error, INVALID_ARGUMENT, "%.*s: argument '%.*s' cannot be %s",
-                 (int)schema->name_length, schema->op->schema, wanted->name_length, wanted->name, kind_name(given->kind));
+                 (int)schema->name_length, schema->op->schema, wanted->name_length, wanted->name,
+                 kind_name(given->kind));
     *out = *given;
     if (given->kind == HONE_ARGUMENT_INTEGERS) {
         int64_t *copy;
@@ -332,11 +341,27 @@ hone_value hone_graph_call(hone_graph *graph, const char *op, const hone_argumen
 const hone_tensor_type *hone_graph_type(const hone_graph *graph, hone_value value) {
     return &graph->values[value.id < graph->value_count ? value.id : 0].type;
 }
-size_t hone_graph_node_count(const hone_graph *graph) { return graph->node_count; }
-const hone_node *hone_graph_node(const hone_graph *graph, size_t index) { return &graph->nodes[index]; }
-const hone_op *hone_node_op(const hone_node *node) { return node->schema->op; }
-const hone_argument *hone_node_argument(const hone_node *node, size_t index) { return &node->arguments[index]; }
-size_t hone_node_input_count(const hone_node *node) { return node->input_count; }
-hone_value hone_node_input(const hone_node *node, size_t index) { return node->inputs[index]; }
-size_t hone_node_output_count(const hone_node *node) { return node->output_count; }
-hone_value hone_node_output(const hone_node *node, size_t index) { return node->outputs[index]; }
+size_t hone_graph_node_count(const hone_graph *graph) {
+    return graph->node_count;
+}
+const hone_node *hone_graph_node(const hone_graph *graph, size_t index) {
+    return &graph->nodes[index];
+}
+const hone_op *hone_node_op(const hone_node *node) {
+    return node->schema->op;
+}
+const hone_argument *hone_node_argument(const hone_node *node, size_t index) {
+    return &node->arguments[index];
+}
+size_t hone_node_input_count(const hone_node *node) {
+    return node->input_count;
+}
+hone_value hone_node_input(const hone_node *node, size_t index) {
+    return node->inputs[index];
+}
+size_t hone_node_output_count(const hone_node *node) {
+    return node->output_count;
+}
+hone_value hone_node_output(const hone_node *node, size_t index) {
+    return node->outputs[index];
+}

@@ -22,7 +22,7 @@ typedef struct hone_value_info {
     const char *name;    // constants and state; NULL otherwise
     hone_buffer *buffer; // constants and state; NULL while only shapes are planned
     size_t offset;
-    uint32_t node;       // that makes it; HONE_NO_NODE for constants and state
+    uint32_t node; // that makes it; HONE_NO_NODE for constants and state
     bool keep;
     bool checkpoint;
 } hone_value_info;
@@ -60,6 +60,7 @@ typedef struct hone_operand_sources {
 } hone_operand_sources;
 
 // Fills operands[argument_count] and tensors[input_count] (which the operands point into).
-void hone_node_operands(const hone_node *node, const hone_operand_sources *sources, hone_operand *operands, hone_tensor *tensors);
+void hone_node_operands(const hone_node *node, const hone_operand_sources *sources, hone_operand *operands,
+                        hone_tensor *tensors);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct interval {
-    size_t bytes;  // rounded up to the alignment
+    size_t bytes; // rounded up to the alignment
     size_t offset;
     uint32_t first, last;
     uint32_t value;

@@ -56,7 +56,8 @@ static void choose_stored(planner *p) {
                 read_later[v] = graph->values[v].checkpoint || has_effect(node);
                 continue;
             }
-            if (p->options.recompute == HONE_RECOMPUTE_NONE || !(node->schema->op->flags & (HONE_OP_CHEAP | HONE_OP_VIEW)))
+            if (p->options.recompute == HONE_RECOMPUTE_NONE ||
+                !(node->schema->op->flags & (HONE_OP_CHEAP | HONE_OP_VIEW)))
                 continue;
             bool at_hand = true;
             for (size_t j = 0; j < node->input_count; j++) {
@@ -162,8 +163,7 @@ static hone_status add_steps(planner *p, hone_error *error) {
         const hone_node *const node = &p->graph->nodes[n];
         const bool backward = p->options.first_backward_node > 0 && n >= p->options.first_backward_node;
         for (size_t i = 0; i < node->input_count && backward; i++) {
-            if (must_recompute(p, node->inputs[i].id))
-                HONE_TRY(recompute(p, node->inputs[i].id, node->segment, error));
+            if (must_recompute(p, node->inputs[i].id)) HONE_TRY(recompute(p, node->inputs[i].id, node->segment, error));
         }
         HONE_TRY(add_step(p, n, node->segment, backward, false, error));
     }
@@ -275,7 +275,8 @@ static void join_in_place(hone_plan *plan) {
     for (uint32_t s = 0; s < plan->step_count; s++) {
         const hone_plan_step *const step = &plan->steps[s];
         for (size_t r = 0; r < sizeof(rules) / sizeof(rules[0]) && !step->alias; r++) {
-            if (!(step->node.schema->op->flags & rules[r].flag) || !may_overwrite(plan, s, rules[r].input, rules[r].output))
+            if (!(step->node.schema->op->flags & rules[r].flag) ||
+                !may_overwrite(plan, s, rules[r].input, rules[r].output))
                 continue;
             const uint32_t output = step->node.outputs[rules[r].output].id;
             if (plan->values[output].root != output) continue;

@@ -12,17 +12,17 @@ typedef struct hone_plan_value {
     hone_buffer *buffer; // constants and state
     size_t offset;       // constants and state: in buffer; temporaries: in the arena
     size_t bytes;
-    uint32_t root;       // the value whose bytes these are (itself, unless a view or written in place)
+    uint32_t root;        // the value whose bytes these are (itself, unless a view or written in place)
     uint32_t first, last; // steps in which a root lives
     bool keep;
-    bool mutated;        // state that a step writes
-    uint32_t origin;     // the graph's value
+    bool mutated;    // state that a step writes
+    uint32_t origin; // the graph's value
 } hone_plan_value;
 
 typedef struct hone_plan_step {
     hone_node node; // its inputs and outputs name plan values, not graph values
     bool recomputed;
-    bool alias;     // a view: nothing to run
+    bool alias; // a view: nothing to run
 } hone_plan_step;
 
 struct hone_plan {

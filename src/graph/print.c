@@ -16,8 +16,12 @@ static void print_value(const hone_graph *graph, hone_value value, hone_text *te
 
 static void print_argument(const hone_graph *graph, const hone_argument *argument, hone_text *text) {
     switch (argument->kind) {
-    case HONE_ARGUMENT_NONE: hone_text_print(text, "None"); break;
-    case HONE_ARGUMENT_TENSOR: print_value(graph, argument->value, text); break;
+    case HONE_ARGUMENT_NONE:
+        hone_text_print(text, "None");
+        break;
+    case HONE_ARGUMENT_TENSOR:
+        print_value(graph, argument->value, text);
+        break;
     case HONE_ARGUMENT_TENSORS:
         for (size_t i = 0; i < argument->count; i++) {
             hone_text_print(text, i ? ", " : "[");
@@ -25,16 +29,26 @@ static void print_argument(const hone_graph *graph, const hone_argument *argumen
         }
         hone_text_print(text, argument->count ? "]" : "[]");
         break;
-    case HONE_ARGUMENT_INTEGER: hone_text_print(text, "%lld", (long long)argument->integer); break;
-    case HONE_ARGUMENT_REAL: hone_text_print(text, "%.9g", argument->real); break;
-    case HONE_ARGUMENT_BOOLEAN: hone_text_print(text, argument->integer ? "True" : "False"); break;
+    case HONE_ARGUMENT_INTEGER:
+        hone_text_print(text, "%lld", (long long)argument->integer);
+        break;
+    case HONE_ARGUMENT_REAL:
+        hone_text_print(text, "%.9g", argument->real);
+        break;
+    case HONE_ARGUMENT_BOOLEAN:
+        hone_text_print(text, argument->integer ? "True" : "False");
+        break;
     case HONE_ARGUMENT_INTEGERS:
         for (size_t i = 0; i < argument->count; i++)
             hone_text_print(text, "%s%lld", i ? ", " : "[", (long long)argument->integers[i]);
         hone_text_print(text, argument->count ? "]" : "[]");
         break;
-    case HONE_ARGUMENT_STRING: hone_text_print(text, "'%s'", argument->string); break;
-    case HONE_ARGUMENT_LIVE: hone_text_print(text, "live[%lld]", (long long)argument->integer); break;
+    case HONE_ARGUMENT_STRING:
+        hone_text_print(text, "'%s'", argument->string);
+        break;
+    case HONE_ARGUMENT_LIVE:
+        hone_text_print(text, "live[%lld]", (long long)argument->integer);
+        break;
     }
 }
 

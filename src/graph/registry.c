@@ -39,13 +39,13 @@ static size_t lower_bound(const char *name, size_t length) {
 static hone_status insert(const hone_op *op, hone_error *error) {
     hone_schema schema;
     HONE_TRY(hone_schema_parse(op, &schema, error));
-    HONE_FAIL_IF(table_count == MAX_OPERATORS, error, INVALID_ARGUMENT, "operator '%s': the table of %d operators is full",
-                 op->schema, MAX_OPERATORS);
+    HONE_FAIL_IF(table_count == MAX_OPERATORS, error, INVALID_ARGUMENT,
+                 "operator '%s': the table of %d operators is full", op->schema, MAX_OPERATORS);
     HONE_FAIL_IF(!op->infer || !op->cpu, error, INVALID_ARGUMENT, "operator '%s' needs a shape rule and a CPU function",
                  op->schema);
     const size_t at = lower_bound(op->schema, schema.name_length);
-    HONE_FAIL_IF(at < table_count && compare_names(table[at].op->schema, table[at].name_length, op->schema,
-                                                   schema.name_length) == 0,
+    HONE_FAIL_IF(at < table_count &&
+                     compare_names(table[at].op->schema, table[at].name_length, op->schema, schema.name_length) == 0,
                  error, EXISTS, "operator '%.*s' is registered already", (int)schema.name_length, op->schema);
     memmove(&table[at + 1], &table[at], (table_count - at) * sizeof(table[0]));
     table[at] = schema;
@@ -76,7 +76,8 @@ const hone_schema *hone_schema_find(const char *name) {
     pthread_once(&filled, fill);
     const size_t length = strlen(name);
     const size_t at = lower_bound(name, length);
-    const bool found = at < table_count && table[at].name_length == length && memcmp(table[at].op->schema, name, length) == 0;
+    const bool found =
+        at < table_count && table[at].name_length == length && memcmp(table[at].op->schema, name, length) == 0;
     return found ? &table[at] : NULL;
 }
 

@@ -20,14 +20,14 @@ typedef enum hone_schema_type {
 } hone_schema_type;
 
 typedef struct hone_schema_argument {
-    const char *name;      // within the schema's text
+    const char *name; // within the schema's text
     uint8_t name_length;
-    uint8_t type;          // hone_schema_type
-    bool optional;         // "?": may be absent
-    bool mutated;          // "(a!)"
+    uint8_t type;  // hone_schema_type
+    bool optional; // "?": may be absent
+    bool mutated;  // "(a!)"
     bool has_default;
-    uint8_t default_kind;  // hone_argument_kind
-    double default_number; // INTEGER, REAL, BOOLEAN
+    uint8_t default_kind;     // hone_argument_kind
+    double default_number;    // INTEGER, REAL, BOOLEAN
     const char *default_text; // STRING: within the schema's text, without quotes
     uint8_t default_length;
 } hone_schema_argument;

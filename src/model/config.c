@@ -15,8 +15,8 @@ static hone_status read_integer(const hone_gguf *gguf, const hone_model_config *
     return HONE_OK;
 }
 
-static hone_status read_optional(const hone_gguf *gguf, const hone_model_config *config, const char *suffix, double *out,
-                                 hone_error *error) {
+static hone_status read_optional(const hone_gguf *gguf, const hone_model_config *config, const char *suffix,
+                                 double *out, hone_error *error) {
     char key[160];
     snprintf(key, sizeof(key), "%s.%s", config->architecture, suffix);
     return hone_gguf_find(gguf, key) ? hone_gguf_real(gguf, key, out, error) : HONE_OK;
@@ -29,20 +29,23 @@ static hone_status read_rope(const hone_gguf *gguf, hone_model_config *config, h
     HONE_TRY(read_optional(gguf, config, "rope.dimension_count", &columns, error));
     HONE_TRY(read_optional(gguf, config, "rope.freq_base", &config->rope_base, error));
     config->rope_columns = (int64_t)columns;
-    HONE_FAIL_IF(config->rope_columns < 2 || config->rope_columns > config->head_size || config->rope_columns % 2, error,
-                 BAD_FORMAT, "%s.rope.dimension_count is %lld; an even number up to the head size of %lld can be",
+    HONE_FAIL_IF(config->rope_columns < 2 || config->rope_columns > config->head_size || config->rope_columns % 2,
+                 error, BAD_FORMAT,
+                 "%s.rope.dimension_count is %lld; an even number up to the head size of %lld can be",
                  config->architecture, (long long)config->rope_columns, (long long)config->head_size);
-    HONE_FAIL_IF(!(config->rope_base > 0), error, BAD_FORMAT, "%s.rope.freq_base must be above 0", config->architecture);
+    HONE_FAIL_IF(!(config->rope_base > 0), error, BAD_FORMAT, "%s.rope.freq_base must be above 0",
+                 config->architecture);
     char key[160];
     snprintf(key, sizeof(key), "%s.rope.scaling.type", config->architecture);
     if (!hone_gguf_find(gguf, key)) return HONE_OK;
     const char *scaling;
     HONE_TRY(hone_gguf_text(gguf, key, &scaling, error));
     if (strcmp(scaling, "none") == 0) return HONE_OK;
-    HONE_FAIL_IF(strcmp(scaling, "linear") != 0, error, UNSUPPORTED, "%s '%s' is not supported; only linear scaling is", key,
-                 scaling);
+    HONE_FAIL_IF(strcmp(scaling, "linear") != 0, error, UNSUPPORTED, "%s '%s' is not supported; only linear scaling is",
+                 key, scaling);
     HONE_TRY(read_optional(gguf, config, "rope.scaling.factor", &config->rope_scale, error));
-    HONE_FAIL_IF(!(config->rope_scale > 0), error, BAD_FORMAT, "%s.rope.scaling.factor must be above 0", config->architecture);
+    HONE_FAIL_IF(!(config->rope_scale > 0), error, BAD_FORMAT, "%s.rope.scaling.factor must be above 0",
+                 config->architecture);
     return HONE_OK;
 }
 
@@ -60,8 +63,9 @@ static hone_status read_heads(const hone_gguf *gguf, hone_model_config *config, 
     if (hone_gguf_find(gguf, key)) {
         HONE_TRY(read_integer(gguf, config, "attention.key_length", 1, 65536, &config->head_size, error));
     } else {
-        HONE_FAIL_IF(config->width % config->heads, error, BAD_FORMAT, "a width of %lld cannot be split into %lld heads",
-                     (long long)config->width, (long long)config->heads);
+        HONE_FAIL_IF(config->width % config->heads, error, BAD_FORMAT,
+                     "a width of %lld cannot be split into %lld heads", (long long)config->width,
+                     (long long)config->heads);
         config->head_size = config->width / config->heads;
     }
     return HONE_OK;
@@ -71,7 +75,8 @@ hone_status hone_config_read(const hone_gguf *gguf, hone_model_config *out, hone
     *out = (hone_model_config){0};
     const char *type = "model";
     if (hone_gguf_find(gguf, "general.type")) HONE_TRY(hone_gguf_text(gguf, "general.type", &type, error));
-    HONE_FAIL_IF(strcmp(type, "adapter") == 0, error, UNSUPPORTED, "this is an adapter, not a model: give it with --adapter");
+    HONE_FAIL_IF(strcmp(type, "adapter") == 0, error, UNSUPPORTED,
+                 "this is an adapter, not a model: give it with --adapter");
     const char *text;
     HONE_TRY(hone_gguf_text(gguf, "general.architecture", &text, error));
     HONE_FAIL_IF(strcmp(text, "llama") != 0, error, UNSUPPORTED,

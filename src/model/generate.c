@@ -35,13 +35,13 @@ struct hone_generator {
     size_t sines;
     hone_buffer *inputs; // tokens, positions, row starts: PIECE each; then the row whose logits are wanted
     runner piece, single;
-    size_t length;       // tokens in the caches
-    size_t fed;          // tokens of the feed in progress that have been read
-    bool waiting;        // `chosen` has been given out, but not been read yet
-    bool submitted;      // a program is running
-    bool has_logits;     // of the last token
-    float *logits;       // [V]
-    candidate *order;    // [V] for the sampler
+    size_t length;    // tokens in the caches
+    size_t fed;       // tokens of the feed in progress that have been read
+    bool waiting;     // `chosen` has been given out, but not been read yet
+    bool submitted;   // a program is running
+    bool has_logits;  // of the last token
+    float *logits;    // [V]
+    candidate *order; // [V] for the sampler
     hone_random random;
     uint64_t random_seed;
     bool random_ready;
@@ -83,7 +83,8 @@ static hone_status build_graph(hone_generator *generator, runner *run, hone_valu
     };
     hone_value hidden = hone_llama_body(g, model, generator->lora, &in);
     if (run->tokens > 1) {
-        const hone_value row = hone_graph_state(g, "row", hone_type(HONE_DTYPE_I32, 1, (int64_t)1), generator->inputs, 3 * INPUT_STRIDE);
+        const hone_value row =
+            hone_graph_state(g, "row", hone_type(HONE_DTYPE_I32, 1, (int64_t)1), generator->inputs, 3 * INPUT_STRIDE);
         hidden = hone_emit(g, "hone::rows_gather", HONE_T(hidden), HONE_T(row), HONE_I(0), HONE_I(1));
     }
     run->logits = hone_llama_head(g, model, generator->lora, &in, hidden);
@@ -94,7 +95,8 @@ static hone_status build_graph(hone_generator *generator, runner *run, hone_valu
 static hone_status make_runner(hone_generator *generator, runner *run, int64_t tokens, hone_error *error) {
     run->tokens = tokens;
     HONE_TRY(hone_graph_create(&run->graph, error));
-    const size_t count = (generator->lora ? 2 * generator->lora->count : 0) + 2 * (size_t)generator->model->config.layers;
+    const size_t count =
+        (generator->lora ? 2 * generator->lora->count : 0) + 2 * (size_t)generator->model->config.layers;
     hone_value *values;
     HONE_TRY(HONE_NEW_ARRAY(&values, count, "a graph", error));
     const hone_status status = build_graph(generator, run, values, error);
@@ -117,7 +119,8 @@ static hone_status create(hone_generator *generator, hone_error *error) {
     HONE_TRY(hone_buffer_create(device, 2 * (size_t)c->layers * generator->cache_bytes, "the key/value cache",
                                 &generator->caches, error));
     HONE_TRY(hone_buffer_create(device, 4 * INPUT_STRIDE, "generation inputs", &generator->inputs, error));
-    HONE_TRY(hone_rope_tables(generator->model, generator->context + PIECE, &generator->tables, &generator->sines, error));
+    HONE_TRY(
+        hone_rope_tables(generator->model, generator->context + PIECE, &generator->tables, &generator->sines, error));
     HONE_TRY(HONE_NEW_ARRAY(&generator->logits, (size_t)c->vocabulary, "logits", error));
     HONE_TRY(HONE_NEW_ARRAY(&generator->order, (size_t)c->vocabulary, "the sampler", error));
     HONE_TRY(make_runner(generator, &generator->piece, PIECE, error));
@@ -174,14 +177,16 @@ size_t hone_generator_length(const hone_generator *generator) {
 }
 
 // Writes the inputs of `count` tokens (the rest of the piece is padding) and queues the program.
-static hone_status submit(hone_generator *generator, runner *run, const int32_t *tokens, size_t count, hone_error *error) {
+static hone_status submit(hone_generator *generator, runner *run, const int32_t *tokens, size_t count,
+                          hone_error *error) {
     int32_t words[3][PIECE] = {{0}};
     for (int64_t t = 0; t < run->tokens; t++) {
         words[0][t] = t < (int64_t)count ? tokens[t] : 0;
         words[1][t] = (int32_t)(generator->length + (size_t)t);
     }
     const size_t bytes = (size_t)run->tokens * sizeof(int32_t);
-    for (int i = 0; i < 3; i++) HONE_TRY(hone_buffer_upload(generator->inputs, (size_t)i * INPUT_STRIDE, words[i], bytes, error));
+    for (int i = 0; i < 3; i++)
+        HONE_TRY(hone_buffer_upload(generator->inputs, (size_t)i * INPUT_STRIDE, words[i], bytes, error));
     const int32_t last = (int32_t)count - 1;
     HONE_TRY(hone_buffer_upload(generator->inputs, 3 * INPUT_STRIDE, &last, sizeof(last), error));
     const double live[LIVE_COUNT] = {(double)generator->length};
@@ -271,7 +276,8 @@ static int32_t sample(hone_generator *generator, const hone_sampling *sampling) 
     // The smallest set of likeliest tokens that reaches top_p, then one of them by its share.
     double kept = 0;
     int64_t size = 0;
-    while (size < count && (size == 0 || kept < limit)) kept += exp((order[size++].logit - top) / sampling->temperature);
+    while (size < count && (size == 0 || kept < limit))
+        kept += exp((order[size++].logit - top) / sampling->temperature);
     double left = (double)hone_random_float(&generator->random) * kept;
     for (int64_t i = 0; i < size; i++) {
         left -= exp((order[i].logit - top) / sampling->temperature);

@@ -60,8 +60,9 @@ static hone_value attention(builder *b, int64_t layer, hone_value x) {
         k = b->in->key_caches[layer];
         v = b->in->value_caches[layer];
     }
-    const hone_value mixed = hone_emit(g, "hone::attention", HONE_T(q), HONE_T(k), HONE_T(v), HONE_T(b->in->row_start),
-                                       HONE_I(c->heads), HONE_I(c->kv_heads), HONE_R(1.0 / sqrt((double)c->head_size)), offset);
+    const hone_value mixed =
+        hone_emit(g, "hone::attention", HONE_T(q), HONE_T(k), HONE_T(v), HONE_T(b->in->row_start), HONE_I(c->heads),
+                  HONE_I(c->kv_heads), HONE_R(1.0 / sqrt((double)c->head_size)), offset);
     return linear(b, layer, HONE_MATRIX_O, mixed);
 }
 
@@ -113,8 +114,10 @@ void hone_lora_values(hone_graph *graph, const hone_lora *lora, hone_buffer *buf
         hone_matrix_name(e->layer, e->matrix, matrix, sizeof(matrix));
         hone_buffer *const where = buffer ? buffer : lora->buffer;
         snprintf(name, sizeof(name), "%s%s.lora_a", prefix, matrix);
-        values[2 * i] = hone_graph_state(graph, name, hone_type(HONE_DTYPE_F32, 2, e->rank, e->n_in), where, e->a * sizeof(float));
+        values[2 * i] =
+            hone_graph_state(graph, name, hone_type(HONE_DTYPE_F32, 2, e->rank, e->n_in), where, e->a * sizeof(float));
         snprintf(name, sizeof(name), "%s%s.lora_b", prefix, matrix);
-        values[2 * i + 1] = hone_graph_state(graph, name, hone_type(HONE_DTYPE_F32, 2, e->n_out, e->rank), where, e->b * sizeof(float));
+        values[2 * i + 1] =
+            hone_graph_state(graph, name, hone_type(HONE_DTYPE_F32, 2, e->n_out, e->rank), where, e->b * sizeof(float));
     }
 }

@@ -11,7 +11,7 @@
 static const struct {
     const char *name;
     uint32_t bit;
-} target_words[] = {{"q", HONE_TARGET_Q},       {"k", HONE_TARGET_K},   {"v", HONE_TARGET_V},
+} target_words[] = {{"q", HONE_TARGET_Q},       {"k", HONE_TARGET_K},       {"v", HONE_TARGET_V},
                     {"o", HONE_TARGET_O},       {"gate", HONE_TARGET_GATE}, {"up", HONE_TARGET_UP},
                     {"down", HONE_TARGET_DOWN}, {"head", HONE_TARGET_HEAD}, {"all", HONE_TARGET_ALL_LAYERS}};
 
@@ -21,10 +21,12 @@ hone_status hone_targets_parse(const char *text, uint32_t *out, hone_error *erro
         const size_t length = strcspn(at, ",");
         uint32_t bit = 0;
         for (size_t i = 0; i < sizeof(target_words) / sizeof(target_words[0]); i++) {
-            if (strlen(target_words[i].name) == length && memcmp(target_words[i].name, at, length) == 0) bit = target_words[i].bit;
+            if (strlen(target_words[i].name) == length && memcmp(target_words[i].name, at, length) == 0)
+                bit = target_words[i].bit;
         }
         HONE_FAIL_IF(!bit, error, INVALID_ARGUMENT,
-                     "'%.*s' is no target; q, k, v, o, gate, up, down, head and all are, joined by commas", (int)length, at);
+                     "'%.*s' is no target; q, k, v, o, gate, up, down, head and all are, joined by commas", (int)length,
+                     at);
         bits |= bit;
         if (at[length] == 0) break;
         at += length + 1;
@@ -41,7 +43,12 @@ static size_t aligned_floats(int64_t floats) {
 static void add_entry(hone_lora *lora, int64_t layer, int matrix, int64_t rank) {
     const hone_weight *const weight = hone_model_matrix(lora->model, layer, matrix);
     hone_lora_entry *const e = &lora->entries[lora->count++];
-    *e = (hone_lora_entry){.layer = layer, .matrix = matrix, .weight = weight, .rank = rank, .n_in = weight->columns, .n_out = weight->rows};
+    *e = (hone_lora_entry){.layer = layer,
+                           .matrix = matrix,
+                           .weight = weight,
+                           .rank = rank,
+                           .n_in = weight->columns,
+                           .n_out = weight->rows};
     e->a = lora->floats;
     e->b = e->a + aligned_floats(rank * e->n_in);
     lora->floats = e->b + aligned_floats(rank * e->n_out);
@@ -49,31 +56,38 @@ static void add_entry(hone_lora *lora, int64_t layer, int matrix, int64_t rank) 
 }
 
 static hone_status check_options(const hone_model *model, const hone_lora_options *o, hone_error *error) {
-    HONE_FAIL_IF(o->rank < 1 || o->rank > 4096, error, INVALID_ARGUMENT, "a rank of %d cannot be: 1 to 4096 can", o->rank);
-    HONE_FAIL_IF(!(o->alpha > 0) || !isfinite(o->alpha), error, INVALID_ARGUMENT, "alpha must be above 0, not %g", o->alpha);
-    HONE_FAIL_IF((o->targets & HONE_TARGET_HEAD) && model->config.tied, error, UNSUPPORTED,
-                 "the head of this model is its embedding table (tied), so it cannot have a LoRA of its own: leave 'head' out");
+    HONE_FAIL_IF(o->rank < 1 || o->rank > 4096, error, INVALID_ARGUMENT, "a rank of %d cannot be: 1 to 4096 can",
+                 o->rank);
+    HONE_FAIL_IF(!(o->alpha > 0) || !isfinite(o->alpha), error, INVALID_ARGUMENT, "alpha must be above 0, not %g",
+                 o->alpha);
+    HONE_FAIL_IF(
+        (o->targets & HONE_TARGET_HEAD) && model->config.tied, error, UNSUPPORTED,
+        "the head of this model is its embedding table (tied), so it cannot have a LoRA of its own: leave 'head' out");
     return HONE_OK;
 }
 
 // The object without values: entries laid out, buffer allocated. rank(layer, matrix) is 0 where there is no LoRA.
 static hone_status make(hone_model *model, const hone_lora_options *options,
-                        int64_t (*rank)(const void *context, int64_t layer, int matrix), const void *context, hone_lora **out,
-                        hone_error *error) {
+                        int64_t (*rank)(const void *context, int64_t layer, int matrix), const void *context,
+                        hone_lora **out, hone_error *error) {
     hone_lora *lora;
     HONE_TRY(HONE_NEW(&lora, "a LoRA", error));
     lora->model = model;
     lora->options = *options;
-    hone_status status = HONE_NEW_ARRAY(&lora->entries, (size_t)model->config.layers * HONE_BLOCK_MATRICES + 1, "a LoRA", error);
+    hone_status status =
+        HONE_NEW_ARRAY(&lora->entries, (size_t)model->config.layers * HONE_BLOCK_MATRICES + 1, "a LoRA", error);
     for (int64_t layer = 0; layer < model->config.layers && status == HONE_OK; layer++) {
         for (int m = 0; m < HONE_BLOCK_MATRICES; m++) {
             const int64_t r = rank(context, layer, m);
             if (r > 0) add_entry(lora, layer, m, r);
         }
     }
-    if (status == HONE_OK && rank(context, 0, HONE_MATRIX_HEAD) > 0) add_entry(lora, 0, HONE_MATRIX_HEAD, rank(context, 0, HONE_MATRIX_HEAD));
-    if (status == HONE_OK && lora->count == 0) status = hone_error_set(error, HONE_INVALID_ARGUMENT, "a LoRA needs at least one target");
-    if (status == HONE_OK) status = hone_buffer_create(model->device, lora->floats * sizeof(float), "the LoRA", &lora->buffer, error);
+    if (status == HONE_OK && rank(context, 0, HONE_MATRIX_HEAD) > 0)
+        add_entry(lora, 0, HONE_MATRIX_HEAD, rank(context, 0, HONE_MATRIX_HEAD));
+    if (status == HONE_OK && lora->count == 0)
+        status = hone_error_set(error, HONE_INVALID_ARGUMENT, "a LoRA needs at least one target");
+    if (status == HONE_OK)
+        status = hone_buffer_create(model->device, lora->floats * sizeof(float), "the LoRA", &lora->buffer, error);
     if (status != HONE_OK) {
         hone_lora_destroy(lora);
         return status;
@@ -102,7 +116,8 @@ hone_status hone_lora_create(hone_model *model, const hone_lora_options *options
     if (status == HONE_OK) {
         for (size_t i = 0; i < lora->count; i++) { // one stream a tensor: the values do not depend on the other targets
             const hone_lora_entry *const e = &lora->entries[i];
-            hone_random random = hone_random_seed(o.seed, (uint64_t)e->layer * (HONE_BLOCK_MATRICES + 1) + (uint64_t)e->matrix);
+            hone_random random =
+                hone_random_seed(o.seed, (uint64_t)e->layer * (HONE_BLOCK_MATRICES + 1) + (uint64_t)e->matrix);
             const double bound = 1.0 / sqrt((double)e->n_in);
             for (int64_t j = 0; j < e->rank * e->n_in; j++)
                 values[e->a + (size_t)j] = (float)((2.0 * (double)hone_random_float(&random) - 1.0) * bound);
@@ -156,15 +171,17 @@ static int64_t rank_from_adapter(const void *context, int64_t layer, int matrix)
 }
 
 // Every entry of the file must belong to a matrix of this model and fit it.
-static hone_status check_adapter(const hone_model *model, const hone_adapter *adapter, const char *path, hone_error *error) {
-    HONE_FAIL_IF(adapter->architecture && strcmp(adapter->architecture, model->config.architecture) != 0, error, MISMATCH,
-                 "adapter '%s' is for the family '%s', the model is '%s'", path, adapter->architecture, model->config.architecture);
+static hone_status check_adapter(const hone_model *model, const hone_adapter *adapter, const char *path,
+                                 hone_error *error) {
+    HONE_FAIL_IF(adapter->architecture && strcmp(adapter->architecture, model->config.architecture) != 0, error,
+                 MISMATCH, "adapter '%s' is for the family '%s', the model is '%s'", path, adapter->architecture,
+                 model->config.architecture);
     if (adapter->base_hash) {
         char own[24];
         snprintf(own, sizeof(own), "%016llx", (unsigned long long)model->config.file_hash);
         HONE_FAIL_IF(strcmp(own, adapter->base_hash) != 0, error, MISMATCH,
-                     "adapter '%s' was trained on another base (%s, hash %s; this one has %s): use it with that one", path,
-                     adapter->base_name ? adapter->base_name : "no name", adapter->base_hash, own);
+                     "adapter '%s' was trained on another base (%s, hash %s; this one has %s): use it with that one",
+                     path, adapter->base_name ? adapter->base_name : "no name", adapter->base_hash, own);
     }
     size_t met = 0;
     for (int64_t layer = 0; layer < model->config.layers; layer++) {
@@ -175,7 +192,8 @@ static hone_status check_adapter(const hone_model *model, const hone_adapter *ad
             met++;
             const hone_weight *const weight = hone_model_matrix(model, layer, m);
             HONE_FAIL_IF(entry->n_in != weight->columns || entry->n_out != weight->rows, error, MISMATCH,
-                         "adapter '%s': '%s' is for a matrix [%lld, %lld], the model's is [%lld, %lld]: it belongs to another base",
+                         "adapter '%s': '%s' is for a matrix [%lld, %lld], the model's is [%lld, %lld]: it belongs to "
+                         "another base",
                          path, entry->name, (long long)entry->n_out, (long long)entry->n_in, (long long)weight->rows,
                          (long long)weight->columns);
         }
@@ -188,7 +206,8 @@ static hone_status check_adapter(const hone_model *model, const hone_adapter *ad
                 known = find_entry(adapter, layer, m) == &adapter->entries[i];
             }
         }
-        HONE_FAIL_IF(!known, error, MISMATCH, "adapter '%s' has '%s', which this model cannot take", path, adapter->entries[i].name);
+        HONE_FAIL_IF(!known, error, MISMATCH, "adapter '%s' has '%s', which this model cannot take", path,
+                     adapter->entries[i].name);
     }
     return HONE_OK;
 }
@@ -268,7 +287,8 @@ static hone_status to_adapter(const hone_lora *lora, const float *values, hone_a
         memcpy(entry->b, values + e->b, (size_t)(e->n_out * e->rank) * sizeof(float));
         for (int64_t j = 0; j < e->n_out * e->rank && !learnt; j++) learnt = entry->b[j] != 0;
     }
-    HONE_FAIL_IF(!learnt, error, BAD_DATA, "the adapter learnt nothing: every B is still zero; check the learning rate and the data");
+    HONE_FAIL_IF(!learnt, error, BAD_DATA,
+                 "the adapter learnt nothing: every B is still zero; check the learning rate and the data");
     return HONE_OK;
 }
 

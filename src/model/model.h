@@ -23,7 +23,16 @@ typedef struct hone_weight {
 } hone_weight;
 
 // The matrices of a block, in the order of the HONE_TARGET_* bits.
-enum { HONE_MATRIX_Q, HONE_MATRIX_K, HONE_MATRIX_V, HONE_MATRIX_O, HONE_MATRIX_GATE, HONE_MATRIX_UP, HONE_MATRIX_DOWN, HONE_BLOCK_MATRICES };
+enum {
+    HONE_MATRIX_Q,
+    HONE_MATRIX_K,
+    HONE_MATRIX_V,
+    HONE_MATRIX_O,
+    HONE_MATRIX_GATE,
+    HONE_MATRIX_UP,
+    HONE_MATRIX_DOWN,
+    HONE_BLOCK_MATRICES
+};
 #define HONE_MATRIX_HEAD HONE_BLOCK_MATRICES
 
 typedef struct hone_llama_block {
@@ -64,8 +73,8 @@ hone_value hone_weight_constant(hone_graph *graph, const hone_weight *weight);
 
 // cos and sin of all angles, [positions, rope_columns / 2] each, computed in fp64: one buffer, cosines first, sines at
 // *sines_offset.
-HONE_MUST_USE hone_status hone_rope_tables(const hone_model *model, int64_t positions, hone_buffer **out, size_t *sines_offset,
-                                           hone_error *error);
+HONE_MUST_USE hone_status hone_rope_tables(const hone_model *model, int64_t positions, hone_buffer **out,
+                                           size_t *sines_offset, hone_error *error);
 
 // --- LoRA ------------------------------------------------------------------------------------------------------------
 typedef struct hone_lora_entry {
@@ -102,17 +111,19 @@ typedef struct hone_llama_inputs {
     // Generation: key and value caches [layers] each, and the live slot with the number of tokens already in them.
     const hone_value *key_caches, *value_caches;
     int offset_slot;
-    double dropout; // on the input of each A
+    double dropout;          // on the input of each A
     hone_value dropout_keys; // i32 [T, 2]: row id and position, when dropout > 0
     int64_t dropout_seed;
 } hone_llama_inputs;
 
 // State values for A and B of each entry into values [2 * lora->count], over `buffer` (NULL: the LoRA's own).
-void hone_lora_values(hone_graph *graph, const hone_lora *lora, hone_buffer *buffer, const char *prefix, hone_value *values);
+void hone_lora_values(hone_graph *graph, const hone_lora *lora, hone_buffer *buffer, const char *prefix,
+                      hone_value *values);
 // tokens -> hidden [T, D] after the last norm.
-hone_value hone_llama_body(hone_graph *graph, const hone_model *model, const hone_lora *lora, const hone_llama_inputs *inputs);
+hone_value hone_llama_body(hone_graph *graph, const hone_model *model, const hone_lora *lora,
+                           const hone_llama_inputs *inputs);
 // hidden [R, D] -> logits [R, V].
-hone_value hone_llama_head(hone_graph *graph, const hone_model *model, const hone_lora *lora, const hone_llama_inputs *inputs,
-                           hone_value hidden);
+hone_value hone_llama_head(hone_graph *graph, const hone_model *model, const hone_lora *lora,
+                           const hone_llama_inputs *inputs, hone_value hidden);
 
 #endif

@@ -10,7 +10,8 @@
 #include "device/device.h"
 #include "model/model.h"
 
-static const char *const matrix_names[] = {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"};
+static const char *const matrix_names[] = {"attn_q",   "attn_k", "attn_v",  "attn_output",
+                                           "ffn_gate", "ffn_up", "ffn_down"};
 
 void hone_matrix_name(int64_t layer, int matrix, char *text, size_t size) {
     if (matrix == HONE_MATRIX_HEAD) {
@@ -124,7 +125,7 @@ static hone_status load_weight(loader *load, const char *name, int64_t rows, int
     out->columns = columns;
     HONE_TRY(hone_arena_string(&load->model->arena, name, strlen(name), &out->name, error));
     if (vector) return load_vector(load, tensor, out, error);
-    size_t bytes;
+    size_t bytes = 0;
     HONE_TRY(lay_out(tensor, out, &bytes, error));
     HONE_TRY(hone_buffer_create(load->model->device, bytes, name, &out->buffer, error));
     load->model->config.parameters += (uint64_t)rows * (uint64_t)columns;
@@ -140,8 +141,8 @@ static hone_status load_block(loader *load, int64_t layer, hone_error *error) {
     hone_llama_block *const block = &load->model->blocks[layer];
     const int64_t q = c->heads * c->head_size;
     const int64_t kv = c->kv_heads * c->head_size;
-    const int64_t shapes[HONE_BLOCK_MATRICES][2] = {{q, c->width},        {kv, c->width},       {kv, c->width},
-                                                    {c->width, q},        {c->inner, c->width}, {c->inner, c->width},
+    const int64_t shapes[HONE_BLOCK_MATRICES][2] = {{q, c->width},       {kv, c->width},       {kv, c->width},
+                                                    {c->width, q},       {c->inner, c->width}, {c->inner, c->width},
                                                     {c->width, c->inner}};
     char name[96];
     for (int m = 0; m < HONE_BLOCK_MATRICES; m++) {
@@ -172,12 +173,15 @@ static hone_status check_known(const hone_model *model, const hone_gguf *gguf, h
             found |= strcmp(name + end, "attn_norm.weight") == 0 || strcmp(name + end, "ffn_norm.weight") == 0;
             for (int m = 0; m < HONE_BLOCK_MATRICES && !found; m++) {
                 const size_t length = strlen(matrix_names[m]);
-                found = strncmp(name + end, matrix_names[m], length) == 0 && strcmp(name + end + length, ".weight") == 0;
+                found =
+                    strncmp(name + end, matrix_names[m], length) == 0 && strcmp(name + end + length, ".weight") == 0;
             }
         }
-        HONE_FAIL_IF(!found, error, UNSUPPORTED, "the tensor '%s' belongs to no part of a llama model that hone knows", name);
+        HONE_FAIL_IF(!found, error, UNSUPPORTED, "the tensor '%s' belongs to no part of a llama model that hone knows",
+                     name);
     }
-    HONE_FAIL(error, BAD_FORMAT, "the file has %zu tensors, a model of its settings has %zu", gguf->tensor_count, known);
+    HONE_FAIL(error, BAD_FORMAT, "the file has %zu tensors, a model of its settings has %zu", gguf->tensor_count,
+              known);
 }
 
 static hone_status load_rope_factors(hone_model *model, const hone_gguf *gguf, hone_error *error) {
@@ -266,9 +270,11 @@ hone_value hone_weight_linear(hone_graph *graph, const hone_weight *w, hone_valu
     const code_values c = declare_codes(graph, w);
     const hone_argument group = HONE_I(w->layout.group);
     if (w->layout.format == HONE_CODES_8)
-        return hone_emit(graph, "hone::linear_q8gsw", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), optional(c.minimums), group);
+        return hone_emit(graph, "hone::linear_q8gsw", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales),
+                         optional(c.minimums), group);
     if (w->layout.minimums)
-        return hone_emit(graph, "hone::linear_q4gswm", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), HONE_T(c.minimums), group);
+        return hone_emit(graph, "hone::linear_q4gswm", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), HONE_T(c.minimums),
+                         group);
     return hone_emit(graph, "et_vk::linear_q4gsw", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), group);
 }
 

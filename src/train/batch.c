@@ -81,7 +81,8 @@ static int descending(const void *a, const void *b) {
 }
 
 // The sum of the `count` largest of all rows' lengths (or trained tokens).
-static hone_status sum_of_largest(const hone_dataset *data, size_t count, bool supervised, int64_t *sum, hone_error *error) {
+static hone_status sum_of_largest(const hone_dataset *data, size_t count, bool supervised, int64_t *sum,
+                                  hone_error *error) {
     int64_t *values;
     HONE_TRY(HONE_NEW_ARRAY(&values, data->row_count, "row lengths", error));
     for (size_t i = 0; i < data->row_count; i++)

@@ -13,16 +13,16 @@ typedef struct hone_order {
     const hone_dataset *data;
     uint64_t seed;
     bool in_order;
-    int64_t batch;        // rows of a micro-batch
-    int64_t pack_tokens;  // > 0: fill up to so many tokens instead
-    int64_t epoch;        // from 0
-    size_t cursor;        // rows of this epoch that have been given out
-    uint32_t *rows;       // [row_count] this epoch's order
-    int64_t ready_epoch;  // the epoch that `rows` holds; -1 = none
+    int64_t batch;       // rows of a micro-batch
+    int64_t pack_tokens; // > 0: fill up to so many tokens instead
+    int64_t epoch;       // from 0
+    size_t cursor;       // rows of this epoch that have been given out
+    uint32_t *rows;      // [row_count] this epoch's order
+    int64_t ready_epoch; // the epoch that `rows` holds; -1 = none
 } hone_order;
 
-HONE_MUST_USE hone_status hone_order_create(const hone_dataset *data, const hone_train_options *options, hone_order *out,
-                                            hone_error *error);
+HONE_MUST_USE hone_status hone_order_create(const hone_dataset *data, const hone_train_options *options,
+                                            hone_order *out, hone_error *error);
 void hone_order_clear(hone_order *order);
 // The next micro-batch: rows of the current epoch into *rows (borrowed until the next call), at least one. Begins the
 // next epoch when the current one is used up; a short last batch is given as it is.
@@ -37,14 +37,14 @@ HONE_MUST_USE hone_status hone_order_largest(const hone_order *order, int64_t *t
 
 // One micro-batch as arrays: rows one behind another, padding at the end.
 typedef struct hone_batch {
-    int64_t tokens;     // of the rows
-    int64_t padded;     // T: tokens and padding
-    int64_t supervised; // of them trained
-    int64_t capacity;   // of each array below
+    int64_t tokens;                       // of the rows
+    int64_t padded;                       // T: tokens and padding
+    int64_t supervised;                   // of them trained
+    int64_t capacity;                     // of each array below
     int32_t *ids, *positions, *row_start; // [T]
-    int32_t *targets;   // [T] the next token where it is trained, else -1
-    int32_t *selected;  // [T] positions whose target is trained, then -1
-    int32_t *keys;      // [T, 2] row counted over all epochs and position, for dropout
+    int32_t *targets;                     // [T] the next token where it is trained, else -1
+    int32_t *selected;                    // [T] positions whose target is trained, then -1
+    int32_t *keys;                        // [T, 2] row counted over all epochs and position, for dropout
 } hone_batch;
 
 HONE_MUST_USE hone_status hone_batch_create(int64_t capacity, hone_batch *out, hone_error *error);

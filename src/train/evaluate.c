@@ -17,11 +17,12 @@ static hone_status begin(hone_trainer *trainer, const hone_dataset *data, hone_e
     for (size_t i = 0; i < data->row_count; i++) {
         const hone_dataset_row *const row = &data->rows[i];
         trainer->eval_supervised += (int64_t)row->supervised;
-        HONE_FAIL_IF((int64_t)row->length > trainer->batch.capacity || (int64_t)row->length > trainer->buffers.positions, error,
-                     BAD_DATA, "'%s' line %llu: the row has %zu tokens, but room was made for %lld: cut rows with --sequence",
-                     data->name, (unsigned long long)row->line, row->length,
-                     (long long)(trainer->buffers.positions < trainer->batch.capacity ? trainer->buffers.positions
-                                                                                     : trainer->batch.capacity));
+        HONE_FAIL_IF(
+            (int64_t)row->length > trainer->batch.capacity || (int64_t)row->length > trainer->buffers.positions, error,
+            BAD_DATA, "'%s' line %llu: the row has %zu tokens, but room was made for %lld: cut rows with --sequence",
+            data->name, (unsigned long long)row->line, row->length,
+            (long long)(trainer->buffers.positions < trainer->batch.capacity ? trainer->buffers.positions
+                                                                             : trainer->batch.capacity));
     }
     const float zero = 0;
     HONE_TRY(hone_buffer_upload(trainer->buffers.metrics, 0, &zero, sizeof(zero), error));

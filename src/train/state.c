@@ -130,17 +130,18 @@ static hone_status check_identity(const hone_trainer *trainer, const hone_checkp
     HONE_TRY(hone_checkpoint_text(state, "base.name", &text, error));
     HONE_FAIL_IF(n != trainer->model->config.file_hash, error, MISMATCH,
                  "cannot resume '%s': its base is '%s' (hash %016llx), this one is '%s' (hash %016llx)", path, text,
-                 (unsigned long long)n, trainer->model->config.name, (unsigned long long)trainer->model->config.file_hash);
+                 (unsigned long long)n, trainer->model->config.name,
+                 (unsigned long long)trainer->model->config.file_hash);
     HONE_TRY(hone_checkpoint_u64(state, "lora.rank", &n, error));
-    HONE_FAIL_IF(n != (uint64_t)lora->options.rank, error, MISMATCH, "cannot resume '%s': its rank is %llu, not %d", path,
-                 (unsigned long long)n, lora->options.rank);
+    HONE_FAIL_IF(n != (uint64_t)lora->options.rank, error, MISMATCH, "cannot resume '%s': its rank is %llu, not %d",
+                 path, (unsigned long long)n, lora->options.rank);
     HONE_TRY(hone_checkpoint_f64(state, "lora.alpha", &x, error));
     HONE_FAIL_IF(x != lora->options.alpha, error, MISMATCH, "cannot resume '%s': its alpha is %g, not %g", path, x,
                  lora->options.alpha);
     HONE_TRY(hone_checkpoint_u64(state, "lora.targets", &n, error));
     HONE_FAIL_IF(n != lora->options.targets, error, MISMATCH,
-                 "cannot resume '%s': its targets are others (bits %llx, not %x): give the --target of the first run", path,
-                 (unsigned long long)n, lora->options.targets);
+                 "cannot resume '%s': its targets are others (bits %llx, not %x): give the --target of the first run",
+                 path, (unsigned long long)n, lora->options.targets);
     HONE_TRY(hone_checkpoint_u64(state, "lora.floats", &n, error));
     HONE_FAIL_IF(n != lora->floats, error, MISMATCH, "cannot resume '%s': its LoRA has another layout", path);
     uint64_t rows;
@@ -148,8 +149,8 @@ static hone_status check_identity(const hone_trainer *trainer, const hone_checkp
     HONE_TRY(hone_checkpoint_u64(state, "data.rows", &rows, error));
     HONE_TRY(hone_checkpoint_text(state, "data.name", &text, error));
     HONE_FAIL_IF(n != hone_dataset_hash(trainer->data), error, MISMATCH,
-                 "cannot resume '%s': it was trained on other data ('%s', %llu rows; this is '%s', %zu rows)", path, text,
-                 (unsigned long long)rows, trainer->data->name, trainer->data->row_count);
+                 "cannot resume '%s': it was trained on other data ('%s', %llu rows; this is '%s', %zu rows)", path,
+                 text, (unsigned long long)rows, trainer->data->name, trainer->data->row_count);
     return HONE_OK;
 }
 
@@ -195,7 +196,8 @@ static hone_status restore(hone_trainer *trainer, const hone_checkpoint *state, 
     HONE_TRY(hone_checkpoint_u64(state, "skipped", &skipped, error));
     HONE_TRY(hone_checkpoint_u64(state, "epoch", &epoch, error));
     HONE_TRY(hone_checkpoint_u64(state, "cursor", &cursor, error));
-    HONE_FAIL_IF(cursor > trainer->data->row_count || step > INT64_MAX || epoch > INT64_MAX || bad > step || skipped > step,
+    HONE_FAIL_IF(cursor > trainer->data->row_count || step > INT64_MAX || epoch > INT64_MAX || bad > step ||
+                     skipped > step,
                  error, BAD_FORMAT, "'%s': its counts do not fit together", path);
     HONE_TRY(get_tensors(trainer, state, values, error));
     trainer->step = (int64_t)step;
@@ -221,8 +223,8 @@ hone_status hone_trainer_load_state(hone_trainer *trainer, const char *path, hon
     return status;
 }
 
-static hone_status get_options(const hone_checkpoint *state, const char *path, hone_train_options *o, hone_lora_options *lora,
-                               hone_error *error) {
+static hone_status get_options(const hone_checkpoint *state, const char *path, hone_train_options *o,
+                               hone_lora_options *lora, hone_error *error) {
     HONE_TRY(check_kind(state, path, error));
     uint64_t n;
     double x;
@@ -244,7 +246,8 @@ static hone_status get_options(const hone_checkpoint *state, const char *path, h
     return hone_checkpoint_f64(state, "lora.alpha", &lora->alpha, error);
 }
 
-hone_status hone_state_read_options(const char *path, hone_train_options *options, hone_lora_options *lora, hone_error *error) {
+hone_status hone_state_read_options(const char *path, hone_train_options *options, hone_lora_options *lora,
+                                    hone_error *error) {
     *options = (hone_train_options){0};
     *lora = (hone_lora_options){0};
     hone_checkpoint *state;

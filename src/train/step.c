@@ -43,13 +43,15 @@ static hone_status prepare(hone_trainer *trainer, hone_error *error) {
     hone_step_plan *plan;
     double live[HONE_LIVE_COUNT];
     live_numbers(trainer, live);
-    HONE_TRY(hone_trainer_plan(trainer, hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, true), &plan, error));
+    HONE_TRY(hone_trainer_plan(trainer, hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, true),
+                               &plan, error));
     return hone_trainer_queue(trainer, plan, live, error);
 }
 
 static hone_status wait_micro(hone_trainer *trainer, hone_error *error) {
     hone_step_plan *plan;
-    HONE_TRY(hone_trainer_plan(trainer, hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, true), &plan, error));
+    HONE_TRY(hone_trainer_plan(trainer, hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, true),
+                               &plan, error));
     return hone_program_wait(plan->program, error);
 }
 
@@ -89,9 +91,11 @@ static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_
     hone_text rows = {0};
     name_rows(trainer, &rows);
     hone_error_set(error, HONE_NOT_FINITE,
-                   "step %lld: loss %g and gradient norm %g are not finite for the third step in a row (rows of '%s' at lines %s): "
+                   "step %lld: loss %g and gradient norm %g are not finite for the third step in a row (rows of '%s' "
+                   "at lines %s): "
                    "use a lower learning rate, or look at these rows; the weights are those of the last good step",
-                   (long long)report->step, report->loss, report->gradient_norm, trainer->data->name, rows.bytes ? rows.bytes : "?");
+                   (long long)report->step, report->loss, report->gradient_norm, trainer->data->name,
+                   rows.bytes ? rows.bytes : "?");
     hone_text_clear(&rows);
     return HONE_NOT_FINITE;
 }
@@ -133,13 +137,15 @@ hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report, h
             HONE_TRY(hone_trainer_queue_update(trainer, HONE_SEGMENT_UPDATE, live, error));
             trainer->phase = HONE_PHASE_READ;
             break;
-        case HONE_PHASE_READ: return read_metrics(trainer, report, error);
+        case HONE_PHASE_READ:
+            return read_metrics(trainer, report, error);
         }
     }
 }
 
 hone_status hone_trainer_gradients(hone_trainer *trainer, float *out, size_t count, hone_error *error) {
     HONE_FAIL_IF(trainer->options.evaluate_only, error, INVALID_ARGUMENT, "this trainer only evaluates");
-    HONE_FAIL_IF(count != trainer->lora->floats, error, INVALID_ARGUMENT, "there are %zu floats, not %zu", trainer->lora->floats, count);
+    HONE_FAIL_IF(count != trainer->lora->floats, error, INVALID_ARGUMENT, "there are %zu floats, not %zu",
+                 trainer->lora->floats, count);
     return hone_buffer_download(trainer->buffers.gradients, 0, out, count * sizeof(float), error);
 }

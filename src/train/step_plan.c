@@ -36,14 +36,15 @@ static void declare(hone_graph *g, const hone_step_settings *s, const hone_step_
         .dropout_seed = (int64_t)(s->seed & INT64_MAX),
     };
     if (v->in.dropout > 0)
-        v->in.dropout_keys = batch_array(g, b, "keys", HONE_BATCH_KEYS, hone_type(HONE_DTYPE_I32, 2, shape.tokens, (int64_t)2));
+        v->in.dropout_keys =
+            batch_array(g, b, "keys", HONE_BATCH_KEYS, hone_type(HONE_DTYPE_I32, 2, shape.tokens, (int64_t)2));
     v->targets = batch_array(g, b, "targets", HONE_BATCH_TARGETS, words);
     v->selected = batch_array(g, b, "selected", HONE_BATCH_SELECTED, words);
     v->loss = hone_graph_state(g, "loss", hone_type(HONE_DTYPE_F32, 0), b->metrics, 0);
     if (v->lora_count) hone_lora_values(g, s->lora, NULL, "", v->lora);
     if (!shape.backward) return;
-    v->hidden_gradient =
-        hone_graph_state(g, "hidden gradient", hone_type(HONE_DTYPE_F32, 2, shape.tokens, c->width), b->hidden_gradient, 0);
+    v->hidden_gradient = hone_graph_state(g, "hidden gradient", hone_type(HONE_DTYPE_F32, 2, shape.tokens, c->width),
+                                          b->hidden_gradient, 0);
     if (v->lora_count) hone_lora_values(g, s->lora, b->gradients, "gradient of ", v->gradients);
 }
 
@@ -91,7 +92,8 @@ static hone_status build_step(hone_step_plan *out, const hone_step_settings *s, 
         hone_graph_segment(g, false);
         options.first_backward_node = hone_graph_node_count(g);
         const size_t layers = v->lora_count - (head_has_lora(s->lora) ? 2 : 0);
-        HONE_TRY(hone_graph_gradients(g, &hidden, &v->hidden_gradient, 1, v->lora, layers, v->gradients, v->wanted, error));
+        HONE_TRY(
+            hone_graph_gradients(g, &hidden, &v->hidden_gradient, 1, v->lora, layers, v->gradients, v->wanted, error));
     }
     return hone_plan_create(g, &options, &out->plan, error);
 }

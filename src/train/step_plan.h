@@ -7,8 +7,8 @@
 
 // The live numbers of all programs of a trainer.
 enum {
-    HONE_LIVE_VALID,  // supervised tokens of the whole optimiser step
-    HONE_LIVE_CHUNK,  // which chunk of supervised rows the head works on
+    HONE_LIVE_VALID, // supervised tokens of the whole optimiser step
+    HONE_LIVE_CHUNK, // which chunk of supervised rows the head works on
     HONE_LIVE_RATE,
     HONE_LIVE_CORRECTION1,
     HONE_LIVE_CORRECTION2,
@@ -23,8 +23,15 @@ enum { HONE_SEGMENT_FORWARD, HONE_SEGMENT_HEAD, HONE_SEGMENT_BACKWARD };
 enum { HONE_SEGMENT_CLEAR, HONE_SEGMENT_UPDATE };
 
 // Arrays of the batch buffer, each at `stride` bytes from the last; keys take two.
-enum { HONE_BATCH_IDS, HONE_BATCH_POSITIONS, HONE_BATCH_ROW_START, HONE_BATCH_TARGETS, HONE_BATCH_SELECTED, HONE_BATCH_KEYS,
-       HONE_BATCH_STRIDES = HONE_BATCH_KEYS + 2 };
+enum {
+    HONE_BATCH_IDS,
+    HONE_BATCH_POSITIONS,
+    HONE_BATCH_ROW_START,
+    HONE_BATCH_TARGETS,
+    HONE_BATCH_SELECTED,
+    HONE_BATCH_KEYS,
+    HONE_BATCH_STRIDES = HONE_BATCH_KEYS + 2
+};
 
 // What lies in the metrics buffer: the loss, and at HONE_METRICS_CONTROL what hone::gradient_control gives.
 #define HONE_METRICS_CONTROL HONE_BUFFER_ALIGNMENT
@@ -36,8 +43,8 @@ typedef struct hone_step_buffers {
     size_t stride;
     hone_buffer *tables; // rotary
     size_t sines;
-    int64_t positions;   // rows of the tables
-    hone_buffer *hidden_gradient; // [T, D]
+    int64_t positions;                                     // rows of the tables
+    hone_buffer *hidden_gradient;                          // [T, D]
     hone_buffer *gradients, *first_moment, *second_moment; // laid out as the LoRA's buffer
     hone_buffer *metrics;
 } hone_step_buffers;

@@ -26,7 +26,8 @@ static hone_status check_options(const hone_train_options *o, hone_error *error)
                  "beta1 and beta2 must be from 0 up to, not including, 1");
     HONE_FAIL_IF(!(o->epsilon > 0) || !(o->weight_decay >= 0) || !(o->clip >= 0), error, INVALID_ARGUMENT,
                  "epsilon must be above 0, weight decay and clip not below 0");
-    HONE_FAIL_IF(!(o->dropout >= 0 && o->dropout < 1), error, INVALID_ARGUMENT, "dropout must be from 0 up to, not including, 1");
+    HONE_FAIL_IF(!(o->dropout >= 0 && o->dropout < 1), error, INVALID_ARGUMENT,
+                 "dropout must be from 0 up to, not including, 1");
     HONE_FAIL_IF(o->warmup < 0, error, INVALID_ARGUMENT, "warm-up must not be below 0 steps");
     return HONE_OK;
 }
@@ -48,9 +49,10 @@ static hone_status check_rows(const hone_model *model, const hone_dataset *data,
     HONE_FAIL_IF(data->row_count == 0, error, BAD_DATA, "there are no rows to train on");
     for (size_t i = 0; i < data->row_count; i++) {
         const hone_dataset_row *const row = &data->rows[i];
-        HONE_FAIL_IF((int64_t)row->length > model->config.context, error, BAD_DATA,
-                     "'%s' line %llu: the row has %zu tokens, the model was made for up to %lld: cut rows with --sequence",
-                     data->name, (unsigned long long)row->line, row->length, (long long)model->config.context);
+        HONE_FAIL_IF(
+            (int64_t)row->length > model->config.context, error, BAD_DATA,
+            "'%s' line %llu: the row has %zu tokens, the model was made for up to %lld: cut rows with --sequence",
+            data->name, (unsigned long long)row->line, row->length, (long long)model->config.context);
         for (size_t t = row->first; t < row->first + row->length; t++) {
             HONE_FAIL_IF(data->ids[t] < 0 || data->ids[t] >= model->config.vocabulary, error, BAD_DATA,
                          "'%s' line %llu: token %d is outside of the vocabulary of %lld", data->name,
@@ -113,16 +115,18 @@ static hone_status create(hone_trainer *trainer, hone_error *error) {
     int64_t tokens, supervised;
     HONE_TRY(hone_order_largest(&trainer->order, &tokens, &supervised, error));
     const int64_t padded = hone_batch_padded(tokens, trainer->model->device->padding);
-    HONE_FAIL_IF(padded > INT32_MAX / 2, error, INVALID_ARGUMENT, "a micro-batch of %lld tokens is too large: use a smaller --batch",
-                 (long long)padded);
+    HONE_FAIL_IF(padded > INT32_MAX / 2, error, INVALID_ARGUMENT,
+                 "a micro-batch of %lld tokens is too large: use a smaller --batch", (long long)padded);
     HONE_TRY(hone_batch_create(padded, &trainer->batch, error));
     HONE_TRY(HONE_NEW_ARRAY(&trainer->micro, (size_t)o->accumulate, "micro-batches", error));
     for (size_t i = 0; i < trainer->data->row_count; i++) {
         const int64_t length = (int64_t)trainer->data->rows[i].length;
         if (length > trainer->buffers.positions) trainer->buffers.positions = length;
     }
-    if (o->sequence > trainer->buffers.positions) trainer->buffers.positions = o->sequence; // evaluation may have longer rows
-    if (trainer->buffers.positions > trainer->model->config.context) trainer->buffers.positions = trainer->model->config.context;
+    if (o->sequence > trainer->buffers.positions)
+        trainer->buffers.positions = o->sequence; // evaluation may have longer rows
+    if (trainer->buffers.positions > trainer->model->config.context)
+        trainer->buffers.positions = trainer->model->config.context;
     trainer->settings = (hone_step_settings){.model = trainer->model,
                                              .lora = trainer->lora,
                                              .dropout = o->dropout,
@@ -137,13 +141,14 @@ static hone_status create(hone_trainer *trainer, hone_error *error) {
     trainer->steps_per_epoch = (batches + o->accumulate - 1) / o->accumulate;
     if (o->steps == 0) o->steps = (int64_t)ceil(o->epochs * (double)trainer->steps_per_epoch);
     o->epochs = (double)o->steps / (double)trainer->steps_per_epoch;
-    HONE_FAIL_IF(o->warmup > o->steps, error, INVALID_ARGUMENT, "a warm-up of %lld steps is longer than the run of %lld",
-                 (long long)o->warmup, (long long)o->steps);
+    HONE_FAIL_IF(o->warmup > o->steps, error, INVALID_ARGUMENT,
+                 "a warm-up of %lld steps is longer than the run of %lld", (long long)o->warmup, (long long)o->steps);
     count_weights(trainer->model, &trainer->bytes);
-    trainer->bytes.scratch = HONE_BATCH_STRIDES * trainer->buffers.stride + HONE_METRICS_BYTES +
-                             hone_buffer_bytes(trainer->buffers.tables) +
-                             (trainer->buffers.hidden_gradient ? hone_buffer_bytes(trainer->buffers.hidden_gradient) : 0);
-    trainer->bytes.total = trainer->bytes.weights + trainer->bytes.adapter + trainer->bytes.activations + trainer->bytes.scratch;
+    trainer->bytes.scratch =
+        HONE_BATCH_STRIDES * trainer->buffers.stride + HONE_METRICS_BYTES + hone_buffer_bytes(trainer->buffers.tables) +
+        (trainer->buffers.hidden_gradient ? hone_buffer_bytes(trainer->buffers.hidden_gradient) : 0);
+    trainer->bytes.total =
+        trainer->bytes.weights + trainer->bytes.adapter + trainer->bytes.activations + trainer->bytes.scratch;
     return HONE_OK;
 }
 
@@ -265,7 +270,8 @@ hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, cons
                                      [HONE_BATCH_KEYS] = batch->keys};
     const size_t bytes = (size_t)batch->padded * sizeof(int32_t);
     for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        HONE_TRY(hone_buffer_upload(b->batch, i * b->stride, arrays[i], i == HONE_BATCH_KEYS ? 2 * bytes : bytes, error));
+        HONE_TRY(
+            hone_buffer_upload(b->batch, i * b->stride, arrays[i], i == HONE_BATCH_KEYS ? 2 * bytes : bytes, error));
     }
     double numbers[HONE_LIVE_COUNT];
     memcpy(numbers, live, sizeof(numbers));
@@ -280,7 +286,8 @@ hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, cons
 }
 
 hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live, hone_error *error) {
-    HONE_TRY(hone_program_create(trainer->model->device, trainer->update.plan, trainer->arena, &trainer->update.program, error));
+    HONE_TRY(hone_program_create(trainer->model->device, trainer->update.plan, trainer->arena, &trainer->update.program,
+                                 error));
     if (trainer->profiled) hone_program_profile(trainer->update.program, true);
     return hone_program_submit(trainer->update.program, segment, live, HONE_LIVE_COUNT, error);
 }

@@ -40,9 +40,9 @@ struct hone_trainer {
     bool profiled;
 
     // --- goes into the state file
-    int64_t step;         // optimiser steps done, skipped ones included
-    int64_t bad_steps;    // skipped in a row
-    int64_t skipped;      // in all
+    int64_t step;      // optimiser steps done, skipped ones included
+    int64_t bad_steps; // skipped in a row
+    int64_t skipped;   // in all
 
     // --- the step in progress
     hone_trainer_phase phase;

@@ -120,7 +120,8 @@ static void check_gradients(const reference *r, hone_trainer *trainer, const hon
         }
         double difference = 0, norm = 0;
         for (int64_t j = 0; j < count; j++) {
-            const double w = wanted.type.dtype == HONE_DTYPE_F64 ? ((const double *)wanted.data)[j] : ((const float *)wanted.data)[j];
+            const double w = wanted.type.dtype == HONE_DTYPE_F64 ? ((const double *)wanted.data)[j]
+                                                                 : ((const float *)wanted.data)[j];
             difference += (gradients[e->b + (size_t)j] - w) * (gradients[e->b + (size_t)j] - w);
             norm += w * w;
         }
@@ -166,8 +167,8 @@ static void check_steps(const reference *r, const hone_dataset *data) {
         if (norm_error > worst_norm) worst_norm = norm_error;
         expect(loss_error <= 2e-5, "loss", loss_error, 2e-5);
         expect(norm_error <= 1e-4, "gradient norm", norm_error, 1e-4);
-        expect(report.supervised == json_integer_value(json_object_get(wanted, "n_targets")), "targets", (double)report.supervised,
-               json_number_value(json_object_get(wanted, "n_targets")));
+        expect(report.supervised == json_integer_value(json_object_get(wanted, "n_targets")), "targets",
+               (double)report.supervised, json_number_value(json_object_get(wanted, "n_targets")));
         if (i == 0) check_gradients(r, trainer, lora);
     }
     printf("%s: %lld steps: loss within %.2e, gradient norm within %.2e of the record\n", r->kind, (long long)r->steps,
@@ -185,7 +186,8 @@ int main(int argc, char **argv) {
         return 0;
     }
     hone_device *device;
-    must(hone_device_open(&(hone_device_description){.name = argc > 4 ? argv[4] : "cpu"}, &device, &error), &error, "device");
+    must(hone_device_open(&(hone_device_description){.name = argc > 4 ? argv[4] : "cpu"}, &device, &error), &error,
+         "device");
     must(hone_model_open(device, argv[1], &r.model, &error), &error, "model");
     hone_dataset *data;
     r.kind = "text";
@@ -194,7 +196,8 @@ int main(int argc, char **argv) {
     check_steps(&r, data);
     hone_dataset_destroy(data);
     r.kind = "chat";
-    must(hone_dataset_scan(path_of(&r, "chat.jsonl"), hone_model_tokenizer(r.model), NULL, &data, &error), &error, "chat.jsonl");
+    must(hone_dataset_scan(path_of(&r, "chat.jsonl"), hone_model_tokenizer(r.model), NULL, &data, &error), &error,
+         "chat.jsonl");
     check_logits(&r, data);
     check_steps(&r, data);
     hone_dataset_destroy(data);

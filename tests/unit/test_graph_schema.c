@@ -30,10 +30,11 @@ static void test_types_and_defaults(void **state) {
     (void)state;
     hone_schema s;
     hone_error error;
-    assert_int_equal(parse("aten::x.y(Tensor self, Tensor? b=None, Tensor[] list, *, int[] dims=[], int n=-3, float f=1e-05, "
-                           "Scalar alpha=1, bool keep=False, str how='none', ScalarType? dtype=None) -> (Tensor a, Tensor)",
-                           &s, &error),
-                     HONE_OK);
+    assert_int_equal(
+        parse("aten::x.y(Tensor self, Tensor? b=None, Tensor[] list, *, int[] dims=[], int n=-3, float f=1e-05, "
+              "Scalar alpha=1, bool keep=False, str how='none', ScalarType? dtype=None) -> (Tensor a, Tensor)",
+              &s, &error),
+        HONE_OK);
     assert_int_equal(s.name_length, strlen("aten::x.y"));
     assert_int_equal(s.argument_count, 10);
     assert_int_equal(s.output_count, 2);

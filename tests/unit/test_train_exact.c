@@ -23,8 +23,14 @@ static int leave(void **state) {
     return scratch_leave(state);
 }
 
-static const hone_train_options base_options = {
-    .steps = 20, .batch = 2, .accumulate = 2, .learning_rate = 1e-2, .warmup = 3, .weight_decay = 0.01, .clip = 0.5, .seed = 5};
+static const hone_train_options base_options = {.steps = 20,
+                                                .batch = 2,
+                                                .accumulate = 2,
+                                                .learning_rate = 1e-2,
+                                                .warmup = 3,
+                                                .weight_decay = 0.01,
+                                                .clip = 0.5,
+                                                .seed = 5};
 
 // Runs all steps and returns the weights; losses into `losses` [steps] if not NULL.
 static float *run(const char *device, int threads, const hone_train_options *options, double *losses, size_t *floats) {

@@ -138,7 +138,8 @@ static hone_status small_run(hone_error *error) {
 }
 
 static void remove_results(void) {
-    static const char *const names[] = {"state.hone", "adapter.gguf", "adapter_model.safetensors", "adapter_config.json"};
+    static const char *const names[] = {"state.hone", "adapter.gguf", "adapter_model.safetensors",
+                                        "adapter_config.json"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) unlink(names[i]);
 }
 
@@ -159,10 +160,12 @@ static void test_every_allocation_may_fail(void **state) {
         hone_memory_fail_after(UINT64_MAX, false);
         remove_results();
         if (status != HONE_OK) {
-            if (status != HONE_OUT_OF_MEMORY || !error.message[0]) fail_msg("request %llu: %s", (unsigned long long)n, error.message);
+            if (status != HONE_OUT_OF_MEMORY || !error.message[0])
+                fail_msg("request %llu: %s", (unsigned long long)n, error.message);
             failed++;
         }
-        if (hone_memory_counted().bytes != before.bytes) fail_msg("request %llu: %zu bytes lost", (unsigned long long)n, hone_memory_counted().bytes - before.bytes);
+        if (hone_memory_counted().bytes != before.bytes)
+            fail_msg("request %llu: %zu bytes lost", (unsigned long long)n, hone_memory_counted().bytes - before.bytes);
     }
     assert_true(failed >= requests - requests / 20); // few requests are optional
 }

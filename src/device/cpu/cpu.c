@@ -125,7 +125,8 @@ static hone_status prepare_step(cpu_program *program, size_t index, hone_cpu_nee
     if (!node->schema->op->cpu_needs || step->alias) return HONE_OK;
     const hone_cpu_needs needs = node->schema->op->cpu_needs(&step->call);
     if (needs.workspace_bytes > most->workspace_bytes) most->workspace_bytes = needs.workspace_bytes;
-    if (needs.thread_scratch_bytes > most->thread_scratch_bytes) most->thread_scratch_bytes = needs.thread_scratch_bytes;
+    if (needs.thread_scratch_bytes > most->thread_scratch_bytes)
+        most->thread_scratch_bytes = needs.thread_scratch_bytes;
     return HONE_OK;
 }
 
@@ -137,7 +138,8 @@ static hone_status prepare(cpu_program *program, hone_error *error) {
     most.thread_scratch_bytes = (most.thread_scratch_bytes + 63) / 64 * 64;
     const size_t threads = (size_t)hone_pool_threads(((cpu_device *)program->base.device)->pool);
     HONE_TRY(hone_allocate_raw(most.workspace_bytes, 1, "working memory of operators", &program->workspace, error));
-    HONE_TRY(hone_allocate_raw(threads, most.thread_scratch_bytes, "working memory of threads", &program->scratch, error));
+    HONE_TRY(
+        hone_allocate_raw(threads, most.thread_scratch_bytes, "working memory of threads", &program->scratch, error));
     program->workspace_bytes = most.workspace_bytes;
     program->scratch_bytes = threads * most.thread_scratch_bytes;
     for (size_t i = 0; i < count; i++) {
@@ -158,8 +160,8 @@ static void cpu_program_destroy(hone_program *base) {
     hone_free(program);
 }
 
-static hone_status cpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
-                                      hone_error *error) {
+static hone_status cpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena,
+                                      hone_program **out, hone_error *error) {
     cpu_program *program;
     HONE_TRY(HONE_NEW(&program, "a program", error));
     program->base = (hone_program){.device = device, .plan = plan, .arena = arena};
@@ -177,15 +179,16 @@ static hone_status set_live(const cpu_program *program, const cpu_step *step, co
                             hone_error *error) {
     for (uint32_t i = 0; i < step->live_count; i++) {
         const cpu_live *const target = &program->live[step->live_first + i];
-        HONE_FAIL_IF(target->slot >= live_count, error, INVALID_ARGUMENT, "live number %zu is read, but only %zu are given",
-                     target->slot, live_count);
+        HONE_FAIL_IF(target->slot >= live_count, error, INVALID_ARGUMENT,
+                     "live number %zu is read, but only %zu are given", target->slot, live_count);
         target->operand->real = live[target->slot];
         target->operand->integer = (int64_t)live[target->slot];
     }
     return HONE_OK;
 }
 
-static hone_status cpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error) {
+static hone_status cpu_submit(hone_program *base, int segment, const double *live, size_t live_count,
+                              hone_error *error) {
     cpu_program *const program = (cpu_program *)base;
     const hone_plan *const plan = base->plan;
     for (size_t s = plan->segment_first[segment]; s < plan->segment_first[segment + 1]; s++) {
@@ -230,7 +233,8 @@ static size_t cpu_profile_rows(const hone_program *base, hone_profile_row *rows,
         const cpu_step *const step = &program->steps[s];
         if (step->alias) continue;
         if (count < capacity) {
-            rows[count] = (hone_profile_row){step->call.op, base->plan->steps[s].node.label, step->seconds, step->calls};
+            rows[count] =
+                (hone_profile_row){step->call.op, base->plan->steps[s].node.label, step->seconds, step->calls};
         }
         count++;
     }

@@ -81,7 +81,8 @@ static void null_program_destroy(hone_program *base) {
     hone_free(program);
 }
 
-static hone_status null_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error) {
+static hone_status null_submit(hone_program *base, int segment, const double *live, size_t live_count,
+                               hone_error *error) {
     null_device *const device = (null_device *)base->device;
     const uint64_t number = ++device->submits;
     if (device->script.fail_at_submit && number >= device->script.fail_at_submit)

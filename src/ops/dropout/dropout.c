@@ -26,8 +26,8 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
     const hone_tensor_type *const keys = &hone_operand_tensor(call, 1)->type;
     HONE_OP_CHECK(keys->dims[0] == hone_operand_tensor(call, 0)->type.dims[0] && keys->dims[1] == 2,
                   "keys must be [rows of x, 2], not %s", hone_op_type_text(hone_operand_tensor(call, 1)));
-    HONE_OP_CHECK(call->operands[2].real >= 0 && call->operands[2].real < 1, "the probability must be from 0 up to 1, not %g",
-                  call->operands[2].real);
+    HONE_OP_CHECK(call->operands[2].real >= 0 && call->operands[2].real < 1,
+                  "the probability must be from 0 up to 1, not %g", call->operands[2].real);
     call->outputs[0].type = hone_operand_tensor(call, 0)->type;
     return HONE_OK;
 }
@@ -61,9 +61,9 @@ static void cpu(const hone_op_call *call) {
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
     if (!call->wanted[0]) return HONE_OK;
-    call->input_gradients[0] =
-        hone_emit(call->graph, "hone::dropout", HONE_T(hone_grad_out(call, 0)), HONE_T(hone_grad_in(call, 1)),
-                  *hone_node_argument(call->node, 2), *hone_node_argument(call->node, 3), *hone_node_argument(call->node, 4));
+    call->input_gradients[0] = hone_emit(call->graph, "hone::dropout", HONE_T(hone_grad_out(call, 0)),
+                                         HONE_T(hone_grad_in(call, 1)), *hone_node_argument(call->node, 2),
+                                         *hone_node_argument(call->node, 3), *hone_node_argument(call->node, 4));
     return HONE_OK;
 }
 

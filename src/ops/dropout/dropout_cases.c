@@ -14,7 +14,8 @@ static uint32_t mix(uint32_t h) {
 static void reference(const hone_reference *run) {
     const int64_t columns = run->input_types[0].dims[1];
     const double p = run->arguments[2].real;
-    const uint64_t seed = (uint64_t)run->arguments[3].integer + (run->arguments[4].kind ? (uint64_t)run->arguments[4].integer : 0);
+    const uint64_t seed =
+        (uint64_t)run->arguments[3].integer + (run->arguments[4].kind ? (uint64_t)run->arguments[4].integer : 0);
     for (int64_t t = 0; t < run->input_types[0].dims[0]; t++) {
         for (int64_t i = 0; i < columns; i++) {
             uint32_t h = mix((uint32_t)seed + 0x9e3779b9u);
