@@ -176,7 +176,7 @@ static void right_hashes_do_not_help_a_liar(void **state) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             size_t size = 0;
             uint8_t *const bytes = sample(&size);
-            const size_t at = 8 + field * 8; // kind and name, data, dimensions of the first section
+            const size_t at = 8 + field * 8;   // kind and name, data, dimensions of the first section
             if (field == 2 && sizes[i] == 0) { // that one is the truth
                 free(bytes);
                 continue;
