@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in codes as operands: the checks of their shapes, and products with them.
+#ifndef HONE_OPS_LINEAR_Q4GSW_CODES_H
+#define HONE_OPS_LINEAR_Q4GSW_CODES_H
+
+#include "ops/matmul/gemm.h"
+
+// Which operands of a call make up the weight.
+typedef struct hone_code_operands {
+    int codes, scales, minimums; // minimums -1: the operator has none
+    int group;
+    int columns; // "int? columns", or -1
+    int bits;    // 4 or 8
+} hone_code_operands;
+
+// Codes u8 [N, ceil(K/2)] or i8 [N,K], scales [ceil(K/g), >= N] in f32 or f16, minimums like the scales. K is `columns`
+// if >= 0, else the columns operand, else all that the codes hold.
+hone_status hone_codes_infer(const hone_op_call *call, const hone_code_operands *at, int64_t columns,
+                             hone_error *error);
+// The same operands as a weight; pointers are NULL while shapes are inferred.
+hone_codes hone_codes_of(const hone_op_call *call, const hone_code_operands *at, int64_t columns);
+
+// y[m,n] = bias[n] + x[m,k] @ W[n,k]^T; bias may be NULL. Up to 4 rows are taken against the codes themselves.
+hone_cpu_needs hone_codes_linear_needs(const hone_codes *codes, int64_t m);
+void hone_codes_linear(const hone_op_call *call, const hone_codes *codes, int64_t m, const float *x, const float *bias,
+                       float *y);
+
+#endif
