@@ -42,20 +42,17 @@ static void backward_range(void *opaque, int64_t begin, int64_t end) {
 static hone_status same_shapes(const hone_op_call *call, hone_error *error) {
     for (size_t i = 0; i < call->operand_count; i++) {
         HONE_TRY(hone_op_want_dtype(call, i, HONE_DTYPE_F32, error));
-        HONE_OP_CHECK(
-            hone_shape_equal(&hone_operand_tensor(call, i)->type, &hone_operand_tensor(call, 0)->type),
-            "shapes must be the same, not %s and %s", hone_op_type_text(hone_operand_tensor(call, 0)),
-            hone_op_type_text(hone_operand_tensor(call, i)));
+        HONE_OP_CHECK(hone_shape_equal(&hone_operand_tensor(call, i)->type, &hone_operand_tensor(call, 0)->type),
+                      "shapes must be the same, not %s and %s", hone_op_type_text(hone_operand_tensor(call, 0)),
+                      hone_op_type_text(hone_operand_tensor(call, i)));
     }
-    for (size_t i = 0; i < call->output_count; i++)
-        call->outputs[i].type = hone_operand_tensor(call, 0)->type;
+    for (size_t i = 0; i < call->output_count; i++) call->outputs[i].type = hone_operand_tensor(call, 0)->type;
     return HONE_OK;
 }
 
 static void forward_cpu(const hone_op_call *call) {
-    context c = {.out = call->outputs[0].data,
-                 .gate = hone_operand_floats(call, 0),
-                 .up = hone_operand_floats(call, 1)};
+    context c = {
+        .out = call->outputs[0].data, .gate = hone_operand_floats(call, 0), .up = hone_operand_floats(call, 1)};
     hone_call_elements(call, hone_type_elements(&call->outputs[0].type), forward_range, &c);
 }
 
