@@ -354,6 +354,7 @@ static void print_wrapped(hone_text *out, const char *text, size_t column, size_
     while (*text) {
         const size_t word = strcspn(text, " ");
         if (used + 1 + word > HELP_WIDTH && used > column) {
+            if (out->length > 0 && out->bytes[out->length - 1] == ' ') out->bytes[--out->length] = 0;
             hone_text_print(out, "\n%*s", (int)column, "");
             used = column;
         }

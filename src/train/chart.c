@@ -33,17 +33,31 @@ double hone_chart_tick(double range, int wanted) {
     return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
-void hone_chart_smooth(const double *values, size_t count, double *out) {
-    const double window = count < 60 ? 2 : (double)count / 30;
-    const double keep = 1 - 1 / window;
+// Sum and weight of what lies at and before each point; going backwards, at and behind it.
+static void decayed_sums(const double *values, size_t count, bool backwards, double keep, double *sums,
+                         double *weights) {
     double sum = 0, weight = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (isfinite(values[i])) {
-            sum = keep * sum + values[i];
-            weight = keep * weight + 1;
-        }
-        out[i] = weight > 0 ? sum / weight : (double)NAN;
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = backwards ? count - 1 - n : n;
+        const double value = isfinite(values[i]) ? values[i] : 0;
+        const double present = isfinite(values[i]) ? 1 : 0;
+        sum = keep * sum + value;
+        weight = keep * weight + present;
+        sums[i] += backwards ? sum - value : sum;
+        weights[i] += backwards ? weight - present : weight;
     }
+}
+
+hone_status hone_chart_smooth(const double *values, size_t count, double *out, hone_error *error) {
+    const double window = count < 120 ? 2 : (double)count / 60;
+    double *weights = NULL;
+    HONE_TRY(HONE_NEW_ARRAY(&weights, count, "a chart", error));
+    for (size_t i = 0; i < count; i++) out[i] = 0;
+    decayed_sums(values, count, false, 1 - 1 / window, out, weights);
+    decayed_sums(values, count, true, 1 - 1 / window, out, weights);
+    for (size_t i = 0; i < count; i++) out[i] = weights[i] > 0 ? out[i] / weights[i] : (double)NAN;
+    hone_free(weights);
+    return HONE_OK;
 }
 
 // False when there is no finite point.
@@ -60,6 +74,7 @@ static bool fit(const hone_chart *chart, frame *f) {
         }
     }
     if (f->x_low > f->x_high) return false;
+    f->x_low = fmin(f->x_low, 0); // so that the charts of a run stand in line
     if (f->x_low == f->x_high) f->x_high = f->x_low + 1;
     if (chart->from_zero) f->y_low = fmin(f->y_low, 0);
     if (f->y_low == f->y_high) {

@@ -25,7 +25,8 @@ typedef struct hone_chart {
 void hone_chart_print(hone_text *out, const hone_chart *chart);
 // The distance of axis ticks, 1, 2 or 5 times a power of ten, so that about `wanted` of them lie in `range` > 0.
 double hone_chart_tick(double range, int wanted);
-// Running mean for a calmer line: exponential, over about a thirtieth of the points, without a pull to the start value.
-void hone_chart_smooth(const double *values, size_t count, double *out);
+// A calmer line: the mean of what lies around each point, with exponential weights over about a sixtieth of the points to
+// each side.
+HONE_MUST_USE hone_status hone_chart_smooth(const double *values, size_t count, double *out, hone_error *error);
 
 #endif

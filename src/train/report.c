@@ -3,6 +3,7 @@
 #include "train/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -73,7 +74,6 @@ static hone_status make_columns(const hone_metrics *metrics, columns *out, hone_
         column[4][out->count] = row->gradient_norm;
         column[5][out->count++] = row->tokens_per_second;
     }
-    hone_chart_smooth(column[1], out->count, column[2]);
     out->step = column[0];
     out->loss = column[1];
     out->smooth = column[2];
@@ -82,16 +82,30 @@ static hone_status make_columns(const hone_metrics *metrics, columns *out, hone_
     out->speed = column[5];
     out->evaluation_step = column[6];
     out->evaluation_loss = column[7];
-    return HONE_OK;
+    return hone_chart_smooth(column[1], out->count, column[2], error);
 }
 
 static void print_html(hone_text *out, const char *text) {
     hone_text_html(out, text, strlen(text));
 }
 
+// 1234567 as 1,234,567.
+static void print_grouped(hone_text *out, double value, int digits) {
+    char text[64];
+    const int length = snprintf(text, sizeof text, "%.*f", digits, value);
+    const int whole = digits > 0 ? length - digits - 1 : length;
+    for (int i = 0; i < length; i++) {
+        const int left = whole - i; // digits before the point that are still to come
+        if (i > 0 && left > 0 && left % 3 == 0 && text[i - 1] != '-') hone_text_append(out, ",", 1);
+        hone_text_append(out, &text[i], 1);
+    }
+}
+
 static void print_number(hone_text *out, const char *name, int digits, double value) {
     if (!isfinite(value)) return;
-    hone_text_print(out, "<div><b>%.*f</b><span>%s</span></div>\n", digits, value, name);
+    hone_text_print(out, "<div><b>");
+    print_grouped(out, value, digits);
+    hone_text_print(out, "</b><span>%s</span></div>\n", name);
 }
 
 static void print_numbers(hone_text *out, const hone_metrics *metrics, const columns *c) {
@@ -127,7 +141,7 @@ static void print_numbers(hone_text *out, const hone_metrics *metrics, const col
 
 static void print_charts(hone_text *out, const columns *c) {
     const hone_chart_series loss[] = {{"each step", c->step, c->loss, c->count, "raw"},
-                                      {"running mean", c->step, c->smooth, c->count, "line"}};
+                                      {"mean around it", c->step, c->smooth, c->count, "line"}};
     const hone_chart_series evaluation = {"validation", c->evaluation_step, c->evaluation_loss, c->evaluation_count,
                                           "dots"};
     const hone_chart_series rate = {"rate", c->step, c->rate, c->count, "line"};
@@ -147,7 +161,11 @@ static void print_charts(hone_text *out, const columns *c) {
 
 hone_status hone_report_print(const hone_report *report, hone_text *out, hone_error *error) {
     columns c;
-    HONE_TRY(make_columns(report->metrics, &c, error));
+    const hone_status status = make_columns(report->metrics, &c, error);
+    if (status != HONE_OK) {
+        hone_free(c.values);
+        return status;
+    }
     hone_text_print(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n%s<title>", head);
     print_html(out, report->title);
     hone_text_print(out, "</title>\n</head>\n<body>\n<h1>");
