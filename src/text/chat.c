@@ -130,6 +130,15 @@ static const chat_row chat_rows[] = {
         .tail = "",
         .input_joint = "\n\n### Input:\n",
     },
+    {
+        // Nothing but the contents and an end: what a prompt and its completion are where there is no template.
+        .name = "none",
+        .headers = {"", "", ""},
+        .footers = {"\n\n", "", ""},
+        .end = EOS,
+        .tail = "",
+        .input_joint = "\n\n",
+    },
 };
 #define ROW_COUNT (sizeof chat_rows / sizeof *chat_rows)
 
