@@ -99,7 +99,7 @@ static hone_status read_section(reader *in, bool *end, hone_error *error) {
     const uint8_t *const begin = in->checkpoint->bytes + in->at;
     const uint8_t *const name = begin + extent.name;
     const size_t hashed = (size_t)extent.hash;
-    HONE_FAIL_IF(XXH64(begin, hashed, 0) != load_u64(begin + hashed), error, BAD_FORMAT,
+    HONE_FAIL_IF(hone_hash_of(begin, hashed) != load_u64(begin + hashed), error, BAD_FORMAT,
                  "'%s' is damaged: the section at byte %" PRIu64 " ('%.*s') does not match its hash; go back to an "
                  "earlier state",
                  in->file, in->at, (int)(header.name_bytes < 60 ? header.name_bytes : 60), (const char *)name);
@@ -151,7 +151,7 @@ static hone_status check_whole(const reader *in, hone_error *error) {
     uint32_t version;
     memcpy(&version, bytes + 4, sizeof version);
     if (version == HONE_CHECKPOINT_VERSION) return HONE_OK; // hashes are compared section by section, then here
-    HONE_FAIL_IF(XXH64(bytes, (size_t)in->size - 8, 0) != load_u64(bytes + in->size - 8), error, BAD_FORMAT,
+    HONE_FAIL_IF(hone_hash_of(bytes, (size_t)in->size - 8) != load_u64(bytes + in->size - 8), error, BAD_FORMAT,
                  "'%s' is damaged: it does not match its hash; go back to an earlier state", in->file);
     HONE_FAIL(error, UNSUPPORTED, "'%s' is a state of version %" PRIu32 "; this hone reads version %d", in->file,
               version, HONE_CHECKPOINT_VERSION);
@@ -165,7 +165,7 @@ static hone_status read_all(reader *in, hone_error *error) {
     }
     const uint8_t *const bytes = in->checkpoint->bytes;
     if (in->at != in->size - 8) return damaged(in, "what follows the end mark", error);
-    HONE_FAIL_IF(XXH64(bytes, (size_t)in->at, 0) != load_u64(bytes + in->at), error, BAD_FORMAT,
+    HONE_FAIL_IF(hone_hash_of(bytes, (size_t)in->at) != load_u64(bytes + in->at), error, BAD_FORMAT,
                  "'%s' is damaged: it does not match its hash; go back to an earlier state", in->file);
     return sort_sections(in, error);
 }

@@ -27,11 +27,8 @@
 
 #include <stdint.h>
 
-// The hash is compiled into the file that includes this, so that no library has to be linked for it.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "formats/cursor.h"
+#include "formats/hash.h"
 
 #define HONE_CHECKPOINT_MAGIC   "HONE"
 #define HONE_CHECKPOINT_VERSION 1

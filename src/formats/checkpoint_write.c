@@ -8,8 +8,8 @@
 
 struct hone_checkpoint_writer {
     hone_output *output;
-    XXH64_state_t whole;
-    XXH64_state_t section;
+    hone_hash whole;
+    hone_hash section;
     hone_arena arena; // names
     const char **names;
     size_t count;
@@ -19,8 +19,8 @@ struct hone_checkpoint_writer {
 // Into the file and both hashes.
 static hone_status put(hone_checkpoint_writer *writer, const void *data, size_t bytes, hone_error *error) {
     if (bytes == 0) return HONE_OK;
-    XXH64_update(&writer->whole, data, bytes);
-    XXH64_update(&writer->section, data, bytes);
+    hone_hash_add(&writer->whole, data, bytes);
+    hone_hash_add(&writer->section, data, bytes);
     return hone_output_write(writer->output, data, bytes, error);
 }
 
@@ -34,8 +34,8 @@ hone_status hone_checkpoint_create(const char *path, hone_checkpoint_writer **ou
     *out = NULL;
     hone_checkpoint_writer *writer = NULL;
     HONE_TRY(HONE_NEW(&writer, "a checkpoint writer", error));
-    XXH64_reset(&writer->whole, 0);
-    XXH64_reset(&writer->section, 0);
+    hone_hash_begin(&writer->whole);
+    hone_hash_begin(&writer->section);
     const uint32_t version = HONE_CHECKPOINT_VERSION;
     hone_status status = HONE_OK;
     HONE_TRY_GOTO(hone_output_create(path, &writer->output, error), fail);
@@ -58,12 +58,12 @@ static hone_status put_section(hone_checkpoint_writer *writer, uint32_t kind, co
         .data_bytes = bytes,
         .rank = type ? (uint64_t)type->rank : 0,
     };
-    XXH64_reset(&writer->section, 0);
+    hone_hash_begin(&writer->section);
     HONE_TRY(put(writer, &header, sizeof header, error));
     if (type) HONE_TRY(put(writer, type->dims, (size_t)type->rank * sizeof *type->dims, error));
     HONE_TRY(put_padded(writer, name, name_bytes, error));
     HONE_TRY(put_padded(writer, data, bytes, error));
-    const uint64_t hash = XXH64_digest(&writer->section);
+    const uint64_t hash = hone_hash_end(&writer->section);
     return put(writer, &hash, sizeof hash, error);
 }
 
@@ -123,7 +123,7 @@ static hone_status finish(hone_checkpoint_writer *writer, hone_error *error) {
     const uint64_t end_mark_bytes = sizeof(hone_section_header) + hone_section_padded(0) + hone_section_padded(16) + 8;
     const uint64_t totals[2] = {writer->count, hone_output_position(writer->output) + end_mark_bytes + 8};
     HONE_TRY(put_section(writer, HONE_SECTION_END, "", NULL, totals, sizeof totals, error));
-    const uint64_t hash = XXH64_digest(&writer->whole);
+    const uint64_t hash = hone_hash_end(&writer->whole);
     HONE_TRY(hone_output_write(writer->output, &hash, sizeof hash, error));
     return hone_output_commit(&writer->output, error);
 }
