@@ -31,7 +31,7 @@ evaluate() { # output, then adapter options
     cat "$out"
 }
 # The line of an evaluation that has the score.
-score() { grep -i 'exact' "$1" | tail -n 1; }
+score() { grep '^exact ' "$1" | tail -n 1; }
 
 say "before: the base model on $(wc -l <"$heldout_data") held-out commands"
 evaluate "$work/before"
