@@ -147,10 +147,9 @@ static hone_status check_rows(const hone_scan *scan, hone_source *source, hone_e
     const char *hint = "add answers, or train on all of the text with --loss all";
     if (first->reason == HONE_SKIP_CUT) hint = "raise --sequence";
     if (first->reason == HONE_SKIP_EMPTY || first->reason == HONE_SKIP_SHORT) hint = "is this the right file?";
-    HONE_FAIL(error, BAD_DATA,
-              "%s, line %" PRIu64 ": row %" PRIu64 " has nothing to learn (%s), nor has any other of the %" PRIu64
-              " rows; %s",
-              source->name, first->line, first->row, hone_skip_reason_text(first->reason), statistics->rows, hint);
+    HONE_FAIL(error, BAD_DATA, "%s, line %" PRIu64 ": there is nothing to learn in row %" PRIu64 " (%s)%s; %s",
+              source->name, first->line, first->row, hone_skip_reason_text(first->reason),
+              statistics->rows > 1 ? " nor in any other row" : ", the only one", hint);
 }
 
 // --- the whole -------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 // The table of pre-tokenizers and the cutting, by PCRE2.
 #include "text/pretokenizer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -59,6 +60,13 @@ const hone_pre_row *hone_pre_find(const char *name) {
 
 const char *hone_pre_tokenizer_name(size_t index) {
     return index < ROW_COUNT ? pre_rows[index].name : NULL;
+}
+
+void hone_pre_list(char *out, size_t size) {
+    size_t length = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < ROW_COUNT && length < size; i++)
+        length += (size_t)snprintf(out + length, size - length, "%s%s", i > 0 ? ", " : "", pre_rows[i].name);
 }
 
 struct hone_pre_tokenizer {

@@ -20,6 +20,9 @@ typedef struct hone_pre_row {
 // NULL = not known.
 const hone_pre_row *hone_pre_find(const char *name);
 
+// The names of all rows, for messages.
+void hone_pre_list(char *out, size_t size);
+
 typedef struct hone_pre_tokenizer hone_pre_tokenizer;
 HONE_MUST_USE hone_status hone_pre_create(const hone_pre_row *row, hone_pre_tokenizer **out, hone_error *error);
 void hone_pre_destroy(hone_pre_tokenizer *pre); // NULL is allowed

@@ -60,15 +60,16 @@ static void find_ends(hone_tokenizer *tokenizer) {
 
 static hone_status build(hone_tokenizer *tokenizer, const hone_tokenizer_description *description, hone_error *error) {
     const char *const name = description->pre_tokenizer;
+    char known[320];
+    hone_pre_list(known, sizeof known);
     HONE_FAIL_IF(!name, error, UNSUPPORTED,
-                 "the model does not name its pre-tokenizer; name it with --pre-tokenizer (known: smollm, gpt-2, "
-                 "llama-bpe, qwen2 and others)");
+                 "the model does not name its pre-tokenizer; name it with --pre-tokenizer (known are %s)", known);
     tokenizer->row = hone_pre_find(name);
-    HONE_FAIL_IF(!tokenizer->row, error, UNSUPPORTED,
-                 "pre-tokenizer '%s' is not known to this version; if it cuts text as a known one does, name "
-                 "that with "
-                 "--pre-tokenizer (smollm, gpt-2, llama-bpe, qwen2 and others)",
-                 name);
+    HONE_FAIL_IF(
+        !tokenizer->row, error, UNSUPPORTED,
+        "pre-tokenizer '%s' is not known to this version; if it cuts text as a known one does, name that one with "
+        "--pre-tokenizer (known are %s)",
+        name, known);
     HONE_TRY(hone_vocabulary_build(&tokenizer->vocabulary, description->tokens, description->kinds,
                                    description->token_count, error));
     HONE_TRY(
