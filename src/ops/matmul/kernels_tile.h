@@ -10,7 +10,7 @@ TARGET static void NAME(tile)(int64_t k, const float *a, int64_t a_step, const f
                               int64_t c_step, bool add) {
     vec sum[TILE_ROWS][TILE_VECTORS];
     for (int i = 0; i < TILE_ROWS; i++) {
-        for (int j = 0; j < TILE_VECTORS; j++) sum[i][j] = add ? vec_load(c + i * c_step + j * LANES) : vec_splat(0);
+        for (int j = 0; j < TILE_VECTORS; j++) sum[i][j] = vec_splat(0);
     }
     for (int64_t p = 0; p < k; p++) {
         vec right[TILE_VECTORS];
@@ -22,8 +22,13 @@ TARGET static void NAME(tile)(int64_t k, const float *a, int64_t a_step, const f
         a += a_step;
         b += b_step;
     }
+    // Added at the end, not begun with: a long sum made of the sums of its chunks loses far fewer bits than one that
+    // adds every product to a total which is already large.
     for (int i = 0; i < TILE_ROWS; i++) {
-        for (int j = 0; j < TILE_VECTORS; j++) vec_store(c + i * c_step + j * LANES, sum[i][j]);
+        for (int j = 0; j < TILE_VECTORS; j++) {
+            float *const place = c + i * c_step + j * LANES;
+            vec_store(place, add ? vec_load(place) + sum[i][j] : sum[i][j]);
+        }
     }
 }
 
