@@ -203,4 +203,55 @@ static const hone_op embedding_8 = {
     .cpu = cpu_8,
 };
 
-const hone_op *const hone_ops_embedding[] = {&embedding, &embedding_backward, &embedding_4, &embedding_8, NULL};
+// --- et_vk::embedding_q4gsw ------------------------------------------------------------------------------------------
+// ExecuTorch's own table: codes u8 [V, K/2] with the even column in the HIGH nibble (in the low one, as linear_q4gsw has
+// it, if is_linear_weight), scales f32 [V, K/g] row-major: W[v,k] = (code - 8) * scale[v][k / g].
+
+static hone_status exported_infer(const hone_op_call *call, hone_error *error) {
+    HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_U8, error));
+    HONE_TRY(hone_op_want_rank(call, 0, 2, error));
+    HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_F32, error));
+    HONE_TRY(hone_op_want_rank(call, 1, 2, error));
+    const hone_tensor *const codes = hone_operand_tensor(call, 0), *const scales = hone_operand_tensor(call, 1);
+    const int64_t group = call->operands[2].integer, columns = codes->type.dims[1] * 2;
+    HONE_OP_CHECK(group >= 1, "group_size must be positive, not %lld", (long long)group);
+    HONE_OP_CHECK(scales->type.dims[0] == codes->type.dims[0] && scales->type.dims[1] == hone_pieces(columns, group),
+                  "scales %s do not belong to codes %s and groups of %lld", hone_op_type_text(scales),
+                  hone_op_type_text(codes), (long long)group);
+    return infer_rows(call, 3, codes->type.dims[0], columns, error);
+}
+
+static void exported_range(void *context, int64_t begin, int64_t end) {
+    const hone_op_call *const call = context;
+    const hone_tensor *const codes = hone_operand_tensor(call, 0), *const scales = hone_operand_tensor(call, 1);
+    const int64_t bytes = codes->type.dims[1], groups = scales->type.dims[1], group = call->operands[2].integer;
+    const int even_shift = call->operands[4].integer ? 0 : 4;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t row = index_at(call, hone_operand_tensor(call, 3), i, codes->type.dims[0]);
+        const uint8_t *const from = (const uint8_t *)codes->data + row * bytes;
+        const float *const scale = (const float *)scales->data + row * groups;
+        float *const out = (float *)call->outputs[0].data + i * bytes * 2;
+        for (int64_t k = 0; k < bytes * 2; k++) {
+            const int shift = k % 2 ? 4 - even_shift : even_shift;
+            out[k] = (float)((from[k / 2] >> shift & 15) - 8) * scale[k / group];
+        }
+    }
+}
+
+static void exported_cpu(const hone_op_call *call) {
+    hone_op_call copy = *call;
+    const hone_tensor_type *const out = &call->outputs[0].type;
+    hone_call_rows(call, hone_type_rows(out), hone_type_columns(out), exported_range, &copy);
+}
+
+static const hone_op embedding_exported = {
+    .schema = "et_vk::embedding_q4gsw(Tensor weight, Tensor weight_scales, int group_size, Tensor indices, "
+              "bool is_linear_weight=False) -> Tensor",
+    .summary = "rows of a 4-bit table as ExecuTorch packs it: even columns high, scales [V,K/g]",
+    .infer = exported_infer,
+    .cpu = exported_cpu,
+};
+
+const hone_op *const hone_ops_embedding[] = {
+    &embedding, &embedding_backward, &embedding_4, &embedding_8, &embedding_exported, NULL,
+};

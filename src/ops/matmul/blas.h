@@ -10,7 +10,7 @@
 
 // C[m,n] = alpha * op(A)[m,k] @ op(B)[k,n] + beta * C, row-major as cblas_sgemm has it: lda, ldb and ldc are the
 // elements between two rows as stored, op transposes if asked. beta 0 does not read C; m, n and k may be 0. Safe to
-// call from several threads at once, and no call's bits depend on another: each element of C is summed over k in order.
+// call from several threads at once; the bits of an element of C depend on its row of op(A), its column of op(B) and k.
 void hone_sgemm(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                 int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
 

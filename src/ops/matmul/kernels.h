@@ -3,7 +3,8 @@
 //
 // Words used here: a tile is tile_rows x tile_columns elements of the result, kept in registers. A panel is what a
 // tile reads: for each step p of the sum, tile_rows elements of the left operand or 16 k elements of the right one.
-// Every element of a tile is summed over p in order, so how a product is cut into tiles never changes its bits.
+// A tile sums its k products in order and adds the sum to what C holds, so the bits of a product depend on where k is
+// cut into chunks, and not on how its rows and columns are cut into tiles.
 #ifndef HONE_OPS_MATMUL_KERNELS_H
 #define HONE_OPS_MATMUL_KERNELS_H
 

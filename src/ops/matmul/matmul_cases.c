@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of the products of matrices.
+#include "ops/shared/cases.h"
+
+#define F16(...)                                                                                                       \
+    {                                                                                                                  \
+        .type = { HONE_DTYPE_F16, HONE_DIMS_(__VA_ARGS__) }                                                            \
+    }
+#define BF16(...)                                                                                                      \
+    {                                                                                                                  \
+        .type = { HONE_DTYPE_BF16, HONE_DIMS_(__VA_ARGS__) }                                                           \
+    }
+
+// --- references ------------------------------------------------------------------------------------------------------
+
+static int64_t columns_of(const hone_tensor_type *type) {
+    return type->rank > 0 ? type->dims[type->rank - 1] : 1;
+}
+
+static int64_t rows_of(const hone_tensor_type *type) {
+    int64_t rows = 1;
+    for (int d = 0; d + 1 < type->rank; d++) rows *= type->dims[d];
+    return rows;
+}
+
+// What every product here is made of: the sum over p of a[p * a_step] * b[p * b_step].
+static double sum_of(int64_t k, const double *a, int64_t a_step, const double *b, int64_t b_step) {
+    double sum = 0;
+    for (int64_t p = 0; p < k; p++) sum += a[p * a_step] * b[p * b_step];
+    return sum;
+}
+
+// out[m,n] = self + left @ right with self[m,n] or nothing.
+static void multiply(const double *self, const double *left, const double *right, int64_t m, int64_t n, int64_t k,
+                     double *out) {
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++)
+            out[i * n + j] = (self ? self[i * n + j] : 0) + sum_of(k, left + i * k, 1, right + j, n);
+    }
+}
+
+static void mm(const hone_reference *run) {
+    const hone_tensor_type *const left = &run->input_types[0], *const right = &run->input_types[1];
+    multiply(NULL, run->inputs[0], run->inputs[1], left->dims[0], right->dims[1], left->dims[1], run->outputs[0]);
+}
+
+static void mm_add(const hone_reference *run) {
+    const hone_tensor_type *const left = &run->input_types[1], *const right = &run->input_types[2];
+    multiply(run->inputs[0], run->inputs[1], run->inputs[2], left->dims[0], right->dims[1], left->dims[1],
+             run->outputs[0]);
+}
+
+static void bmm(const hone_reference *run) {
+    const hone_tensor_type *const left = &run->input_types[0], *const right = &run->input_types[1];
+    const int64_t m = left->dims[1], n = right->dims[2], k = left->dims[2];
+    for (int64_t b = 0; b < left->dims[0]; b++)
+        multiply(NULL, run->inputs[0] + b * m * k, run->inputs[1] + b * k * n, m, n, k, run->outputs[0] + b * m * n);
+}
+
+static void addmm(const hone_reference *run) {
+    const hone_tensor_type *const left = &run->input_types[1], *const right = &run->input_types[2];
+    const int64_t m = left->dims[0], n = right->dims[1], k = left->dims[1];
+    const double beta = hone_case_number(&run->arguments[3], 1), alpha = hone_case_number(&run->arguments[4], 1);
+    for (int64_t i = 0; i < m * n; i++) {
+        const double self = run->inputs[0][hone_case_broadcast(&run->output_types[0], i, &run->input_types[0])];
+        const double sum = sum_of(k, run->inputs[1] + i / n * k, 1, run->inputs[2] + i % n, n);
+        run->outputs[0][i] = (beta == 0 ? 0 : beta * self) + alpha * sum;
+    }
+}
+
+// x at input `at`, the weight behind it; base (or a bias, repeated) may be NULL.
+static void times_weight(const hone_reference *run, size_t at, const double *base, bool repeated) {
+    const hone_tensor_type *const weight = &run->input_types[at + 1];
+    const int64_t m = rows_of(&run->input_types[at]), n = weight->dims[0], k = weight->dims[1];
+    for (int64_t i = 0; i < m * n; i++) {
+        const double start = base ? base[repeated ? i % n : i] : 0;
+        run->outputs[0][i] = start + sum_of(k, run->inputs[at] + i / n * k, 1, run->inputs[at + 1] + i % n * k, 1);
+    }
+}
+
+static void linear(const hone_reference *run) {
+    times_weight(run, 0, run->input_count > 2 ? run->inputs[2] : NULL, true);
+}
+
+static void linear_add(const hone_reference *run) {
+    times_weight(run, 1, run->inputs[0], false);
+}
+
+// out[n,k] (+)= sum over rows of d_out[row,n] * x[row,k].
+static void outer(const hone_reference *run, size_t at, double *out, bool add) {
+    const int64_t rows = rows_of(&run->input_types[at]);
+    const int64_t n = columns_of(&run->input_types[at]), k = columns_of(&run->input_types[at + 1]);
+    for (int64_t i = 0; i < n * k; i++) {
+        const double sum = sum_of(rows, run->inputs[at] + i / k, n, run->inputs[at + 1] + i % k, k);
+        out[i] = add ? out[i] + sum : sum;
+    }
+}
+
+static void linear_dw(const hone_reference *run) {
+    outer(run, 0, run->outputs[0], false);
+}
+
+static void linear_dw_add(const hone_reference *run) {
+    outer(run, 1, run->inputs[0], true);
+}
+
+// --- cases -----------------------------------------------------------------------------------------------------------
+
+#define CHECKED(function)     .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT, .gradient_tolerance = 1e-4
+#define TIMED(function, flop) .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
+// With a right operand of half precision only the left one has a gradient.
+#define CHECKED_HALF(function) CHECKED(function), .no_gradient = 2
+
+#define MM(what, m, n, k)                                                                                              \
+    {.op = "aten::mm",                                                                                                 \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, k), HONE_F32(k, n)),                                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
+     CHECKED(mm)}
+#define LINEAR(what, m, n, k)                                                                                          \
+    {.op = "aten::linear",                                                                                             \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, k), HONE_F32(n, k)),                                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
+     CHECKED(linear)}
+#define LINEAR_BIAS(what, m, n, k)                                                                                     \
+    {.op = "aten::linear",                                                                                             \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, k), HONE_F32(n, k), HONE_F32(n)),                                                         \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
+     CHECKED(linear)}
+#define LINEAR_ADD(what, m, n, k)                                                                                      \
+    {.op = "hone::linear_add",                                                                                         \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k), HONE_F32(n, k)),                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
+     CHECKED(linear_add)}
+#define MM_ADD(what, m, n, k)                                                                                          \
+    {.op = "hone::mm_add",                                                                                             \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k), HONE_F32(k, n)),                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
+     CHECKED(mm_add)}
+#define LINEAR_DW(what, m, n, k)                                                                                       \
+    {.op = "et_vk::linear_dW",                                                                                         \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k)),                                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
+     CHECKED(linear_dw)}
+#define LINEAR_DW_ADD(what, m, n, k)                                                                                   \
+    {.op = "hone::linear_dW_add_",                                                                                     \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(n, k), HONE_F32(m, n), HONE_F32(m, k)),                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
+     .reference = linear_dw_add,                                                                                       \
+     .tolerance = HONE_TOLERANCE_PRODUCT}
+#define ADDMM(what, ...)                                                                                               \
+    {.op = "aten::addmm",                                                                                              \
+     .name = what,                                                                                                     \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(0.5), HONE_CASE_R(-2)),                                \
+     CHECKED(addmm),                                                                                                   \
+     HONE_INPUTS(HONE_F32(__VA_ARGS__), HONE_F32(5, 6), HONE_F32(6, 9))}
+#define BMM(what, b, m, n, k)                                                                                          \
+    {.op = "aten::bmm",                                                                                                \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(b, m, k), HONE_F32(b, k, n)),                                                                \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
+     CHECKED(bmm)}
+
+const hone_op_case hone_cases_matmul[] = {
+    MM("1x1x1", 1, 1, 1),
+    MM("no rows", 0, 5, 3),
+    MM("no columns", 4, 0, 3),
+    MM("nothing to sum", 4, 5, 0),
+    MM("few rows", 3, 70, 33),
+    MM("few columns", 70, 3, 33),
+    MM("odd sizes", 37, 41, 29),
+    MM("one behind the tiles", 33, 65, 129),
+    MM("sums over several chunks", 30, 34, 600),
+    {.op = "aten::mm",
+     .name = "f16 matrix",
+     HONE_INPUTS(HONE_F32(27, 33), F16(33, 45)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_HALF(mm)},
+    {.op = "aten::mm",
+     .name = "bf16 matrix, few columns",
+     HONE_INPUTS(HONE_F32(27, 33), BF16(33, 5)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_HALF(mm)},
+    {.op = "aten::mm",
+     .name = "more rows than a dispatch has workgroups",
+     HONE_INPUTS(HONE_F32(70001, 2), HONE_F32(2, 3)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     .reference = mm,
+     .tolerance = HONE_TOLERANCE_PRODUCT},
+
+    BMM("one small product", 1, 2, 4, 3),
+    BMM("odd sizes", 5, 7, 2, 9),
+    BMM("several tasks a product", 3, 130, 18, 17),
+    BMM("no products", 0, 3, 4, 5),
+    BMM("nothing to sum", 2, 3, 4, 0),
+
+    ADDMM("self [N]", 9),
+    ADDMM("self [1,N]", 1, 9),
+    ADDMM("self [M,1]", 5, 1),
+    ADDMM("self [M,N]", 5, 9),
+    ADDMM("self [1]", 1),
+    {.op = "aten::addmm",
+     .name = "by default beta and alpha are 1",
+     HONE_INPUTS(HONE_F32(40), HONE_F32(33, 50), HONE_F32(50, 40)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     CHECKED(addmm)},
+    {.op = "aten::addmm",
+     .name = "beta 0 does not read self",
+     HONE_INPUTS(HONE_F32_OF((NAN), 40), HONE_F32(33, 50), HONE_F32(50, 40)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(0)),
+     .reference = addmm,
+     .tolerance = HONE_TOLERANCE_PRODUCT},
+    {.op = "aten::addmm",
+     .name = "live beta and alpha",
+     HONE_INPUTS(HONE_F32(33, 1), HONE_F32(33, 50), HONE_F32(50, 40)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_LIVE(0.25), HONE_CASE_LIVE(3)),
+     CHECKED(addmm)},
+    {.op = "aten::addmm",
+     .name = "nothing to sum",
+     HONE_INPUTS(HONE_F32(4), HONE_F32(3, 0), HONE_F32(0, 4)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(-1.5)),
+     CHECKED(addmm)},
+
+    LINEAR("1x1x1", 1, 1, 1),
+    LINEAR("one row", 1, 75, 67),
+    LINEAR("eight rows", 8, 33, 129),
+    LINEAR("nine rows", 9, 33, 129),
+    LINEAR("few outputs", 45, 8, 70),
+    LINEAR("more outputs than few", 45, 25, 70),
+    LINEAR("rank 8, as LoRA's second half", 45, 96, 8),
+    LINEAR("no rows", 0, 3, 4),
+    LINEAR("nothing to sum", 3, 4, 0),
+    LINEAR("several chunks", 34, 30, 1100),
+    LINEAR_BIAS("bias, odd sizes", 13, 39, 21),
+    LINEAR_BIAS("bias, one row", 1, 39, 21),
+    LINEAR_BIAS("bias, nothing to sum", 3, 7, 0),
+    {.op = "aten::linear",
+     .name = "leading dimensions",
+     HONE_INPUTS(HONE_F32(2, 1, 9, 7), HONE_F32(35, 7), HONE_F32(35)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     CHECKED(linear)},
+    {.op = "aten::linear",
+     .name = "a vector",
+     HONE_INPUTS(HONE_F32(7), HONE_F32(5, 7), HONE_F32(5)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     CHECKED(linear)},
+    {.op = "aten::linear",
+     .name = "f16 weight",
+     HONE_INPUTS(HONE_F32(21, 130), F16(35, 130)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_HALF(linear)},
+    {.op = "aten::linear",
+     .name = "f16 weight, one row",
+     HONE_INPUTS(HONE_F32(1, 130), F16(35, 130)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_HALF(linear)},
+    {.op = "aten::linear",
+     .name = "bf16 weight",
+     HONE_INPUTS(HONE_F32(21, 130), BF16(35, 130)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_HALF(linear)},
+
+    LINEAR_ADD("odd sizes", 13, 39, 21),
+    LINEAR_ADD("rank 8", 45, 96, 8),
+    LINEAR_ADD("one row", 1, 39, 8),
+    LINEAR_ADD("nothing to sum", 5, 6, 0),
+    {.op = "hone::linear_add",
+     .name = "leading dimensions",
+     HONE_INPUTS(HONE_F32(2, 9, 35), HONE_F32(2, 9, 7), HONE_F32(35, 7)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     CHECKED(linear_add)},
+    MM_ADD("odd sizes", 37, 41, 29),
+    MM_ADD("rank 8", 45, 96, 8),
+    MM_ADD("few columns", 45, 7, 96),
+    MM_ADD("nothing to sum", 5, 6, 0),
+
+    LINEAR_DW("1x1x1", 1, 1, 1),
+    LINEAR_DW("odd sizes", 37, 41, 29),
+    LINEAR_DW("few rows of the weight", 70, 8, 67),
+    LINEAR_DW("few columns of the weight", 70, 67, 8),
+    LINEAR_DW("nothing to sum", 0, 4, 5),
+    LINEAR_DW("sums over several chunks", 600, 34, 30),
+    {.op = "et_vk::linear_dW",
+     .name = "leading dimensions",
+     HONE_INPUTS(HONE_F32(2, 3, 5, 9), HONE_F32(2, 3, 5, 33)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED(linear_dw)},
+    LINEAR_DW_ADD("odd sizes", 37, 41, 29),
+    LINEAR_DW_ADD("few rows of the weight", 70, 8, 67),
+    LINEAR_DW_ADD("few columns of the weight", 70, 67, 8),
+    LINEAR_DW_ADD("nothing to sum", 0, 4, 5),
+
+    // A model of width 576 and LoRA of rank 8 at 512 tokens.
+    {.op = "aten::mm",
+     .name = "1024x1024x1024",
+     HONE_INPUTS(HONE_F32(1024, 1024), HONE_F32(1024, 1024)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(mm, 1024 * 1024 * 1024)},
+    {.op = "aten::linear",
+     .name = "512x1536x576",
+     HONE_INPUTS(HONE_F32(512, 576), HONE_F32(1536, 576)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(linear, 512 * 1536 * 576)},
+    {.op = "et_vk::linear_dW",
+     .name = "1536x576 over 512",
+     HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 576)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(linear_dw, 512 * 1536 * 576)},
+    {.op = "aten::linear",
+     .name = "x @ A^T, 512x8x576",
+     HONE_INPUTS(HONE_F32(512, 576), HONE_F32(8, 576)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(linear, 512 * 8 * 576)},
+    {.op = "hone::linear_add",
+     .name = "y + u @ B^T, 512x1536x8",
+     HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 8), HONE_F32(1536, 8)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     TIMED(linear_add, 512 * 8 * 1536)},
+    {.op = "aten::mm",
+     .name = "g @ B, 512x8x1536",
+     HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(1536, 8)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(mm, 512 * 8 * 1536)},
+    {.op = "et_vk::linear_dW",
+     .name = "dA, 8x576 over 512",
+     HONE_INPUTS(HONE_F32(512, 8), HONE_F32(512, 576)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(linear_dw, 512 * 8 * 576)},
+    {.op = "et_vk::linear_dW",
+     .name = "dB, 1536x8 over 512",
+     HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 8)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     TIMED(linear_dw, 512 * 8 * 1536)},
+    {.op = NULL},
+};
