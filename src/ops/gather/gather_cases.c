@@ -36,9 +36,95 @@ static void zero(const hone_reference *run) {
     for (int64_t i = 0; i < hone_case_count(&run->input_types[0]); i++) run->inputs[0][i] = 0;
 }
 
+static void places(const hone_tensor_type *type, int64_t index, int64_t *place) {
+    for (int d = type->rank - 1; d >= 0; d--) {
+        place[d] = index % type->dims[d];
+        index /= type->dims[d];
+    }
+}
+
+// The element of `large` that belongs to element i of `small`; index has the shape of small, or is a vector along dim.
+static int64_t target(const hone_reference *run, const hone_tensor_type *small, int64_t i,
+                      const hone_tensor_type *large, bool vector) {
+    int64_t place[HONE_MAX_RANK], at = 0;
+    const int64_t given = run->arguments[1].integer;
+    const int dim = (int)(given < 0 ? given + large->rank : given);
+    if (large->rank == 0) return 0;
+    places(small, i, place);
+    const int64_t wanted = (int64_t)run->inputs[1][vector ? place[dim] : i], size = large->dims[dim];
+    place[dim] = wanted < 0 ? 0 : wanted >= size ? size - 1 : wanted;
+    for (int d = 0; d < large->rank; d++) at = at * large->dims[d] + place[d];
+    return at;
+}
+
+static void pick(const hone_reference *run, bool vector) {
+    const hone_tensor_type *const out = &run->output_types[0];
+    for (int64_t i = 0; i < hone_case_count(out); i++)
+        run->outputs[0][i] = run->inputs[0][target(run, out, i, &run->input_types[0], vector)];
+}
+
+static void add(const hone_reference *run, bool vector, double alpha) {
+    const hone_tensor_type *const out = &run->output_types[0], *const source = &run->input_types[2];
+    for (int64_t i = 0; i < hone_case_count(out); i++) run->outputs[0][i] = run->inputs[0][i];
+    for (int64_t i = 0; i < hone_case_count(source); i++)
+        run->outputs[0][target(run, source, i, out, vector)] += alpha * run->inputs[2][i];
+}
+
+static void gather(const hone_reference *run) {
+    pick(run, false);
+}
+static void index_select(const hone_reference *run) {
+    pick(run, true);
+}
+static void scatter_add(const hone_reference *run) {
+    add(run, false, 1);
+}
+static void index_add(const hone_reference *run) {
+    add(run, true, hone_case_number(&run->arguments[4], 1));
+}
+
+#define PICK(op_, name_, function, dim, ...)                                                                           \
+    {op_,                                                                                                              \
+     name_,                                                                                                            \
+     HONE_INPUTS(__VA_ARGS__),                                                                                         \
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(dim), HONE_IN(1)),                                                             \
+     .reference = function,                                                                                            \
+     .gradient_tolerance = HONE_TOLERANCE_SIMPLE}
+#define ADD(op_, name_, function, dim, ...)                                                                            \
+    {op_,                                                                                                              \
+     name_,                                                                                                            \
+     HONE_INPUTS(__VA_ARGS__),                                                                                         \
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(dim), HONE_IN(1), HONE_IN(2)),                                                 \
+     .reference = function,                                                                                            \
+     .tolerance = HONE_TOLERANCE_SIMPLE,                                                                               \
+     .gradient_tolerance = HONE_TOLERANCE_SIMPLE}
+
 #define PICKED HONE_I32_OF((4, 0, -1, 6, 2, 99, 3), 7)
 
 const hone_op_case hone_cases_gather[] = {
+    PICK("aten::gather", "last", gather, -1, HONE_F32(5, 9), HONE_I32_IN(0, 8, 5, 4)),
+    PICK("aten::gather", "first, fewer columns", gather, 0, HONE_F32(5, 9), HONE_I32_IN(0, 4, 7, 6)),
+    PICK("aten::gather", "middle", gather, 1, HONE_F32(3, 4, 5), HONE_I32_IN(0, 3, 3, 6, 5)),
+    PICK("aten::gather", "outside is clamped", gather, 0, HONE_F32(5), HONE_I32_OF((-1, 5, 2, 100000), 4)),
+    {"aten::gather", "i32, nothing", HONE_INPUTS(HONE_I32_IN(-9, 9, 5, 3), HONE_I32_IN(0, 1, 0, 3)),
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(0), HONE_IN(1)), .reference = gather},
+    PICK("aten::gather", "scalar", gather, 0, HONE_F32_SCALAR, {.type = {HONE_DTYPE_I32, 0, {0}}, HONE_VALUES_((3))}),
+    PICK("aten::index_select", "rows", index_select, 0, HONE_F32(5, 9), HONE_I32_IN(0, 4, 7)),
+    PICK("aten::index_select", "columns", index_select, -1, HONE_F32(5, 9), HONE_I32_IN(0, 8, 7)),
+    PICK("aten::index_select", "middle, outside is clamped", index_select, 1, HONE_F32(3, 4, 5),
+         HONE_I32_OF((-1, 4, 2), 3)),
+    {"aten::index_select", "bool", HONE_INPUTS(HONE_BOOL(5, 3), HONE_I32_IN(0, 4, 8)),
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(0), HONE_IN(1)), .reference = index_select},
+    {"aten::index_select", "nothing", HONE_INPUTS(HONE_F32(5, 3), HONE_I32_IN(0, 4, 0)),
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(0), HONE_IN(1)), .reference = index_select},
+    ADD("aten::scatter_add", "last", scatter_add, -1, HONE_F32(5, 9), HONE_I32_IN(0, 8, 5, 12), HONE_F32(5, 12)),
+    ADD("aten::scatter_add", "first", scatter_add, 0, HONE_F32(5, 9), HONE_I32_IN(0, 4, 7, 6), HONE_F32(7, 6)),
+    ADD("aten::index_add", "rows", index_add, 0, HONE_F32(5, 9), HONE_I32_IN(0, 4, 7), HONE_F32(7, 9)),
+    ADD("aten::index_add", "middle", index_add, 1, HONE_F32(3, 4, 5), HONE_I32_IN(0, 3, 6), HONE_F32(3, 6, 5)),
+    ADD("aten::index_add", "wide rows", index_add, 0, HONE_F32(5, 999), HONE_I32_IN(0, 4, 30), HONE_F32(30, 999)),
+    {"aten::index_add", "alpha", HONE_INPUTS(HONE_F32(5, 9), HONE_I32_IN(0, 4, 7), HONE_F32(7, 9)),
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(-0.5)), .reference = index_add,
+     .tolerance = HONE_TOLERANCE_SIMPLE, .gradient_tolerance = HONE_TOLERANCE_SIMPLE},
     {"hone::rows_gather", "first chunk", HONE_INPUTS(HONE_F32(7, 5), PICKED),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_LIVE(0), HONE_CASE_I(4)), .reference = rows_gather},
     {"hone::rows_gather", "last chunk, partly beyond", HONE_INPUTS(HONE_F32(7, 5), PICKED),

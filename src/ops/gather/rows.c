@@ -52,8 +52,7 @@ static hone_status gather_infer(const hone_op_call *call, hone_error *error) {
 }
 
 static void gather_cpu(const hone_op_call *call) {
-    const hone_tensor *const source = hone_operand_tensor(call, 0), *const rows =
-                                                                        hone_operand_tensor(call, 1);
+    const hone_tensor *const source = hone_operand_tensor(call, 0), *const rows = hone_operand_tensor(call, 1);
     const int64_t count = call->operands[3].integer;
     const int64_t columns = source->type.rank == 2 ? source->type.dims[1] : 1;
     context c = {.out = call->outputs[0].data,
@@ -68,24 +67,21 @@ static void gather_cpu(const hone_op_call *call) {
 }
 
 static hone_status scatter_infer(const hone_op_call *call, hone_error *error) {
-    const hone_tensor *const target = hone_operand_tensor(call, 0), *const source =
-                                                                        hone_operand_tensor(call, 2);
+    const hone_tensor *const target = hone_operand_tensor(call, 0), *const source = hone_operand_tensor(call, 2);
     HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
     HONE_TRY(hone_op_want_rank(call, 0, 2, error));
     HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_I32, error));
     HONE_TRY(hone_op_want_rank(call, 1, 1, error));
     HONE_TRY(hone_op_want_dtype(call, 2, HONE_DTYPE_F32, error));
     HONE_TRY(hone_op_want_rank(call, 2, 2, error));
-    HONE_OP_CHECK(source->type.dims[1] == target->type.dims[1],
-                  "rows of source %s do not fit those of target %s", hone_op_type_text(source),
-                  hone_op_type_text(target));
+    HONE_OP_CHECK(source->type.dims[1] == target->type.dims[1], "rows of source %s do not fit those of target %s",
+                  hone_op_type_text(source), hone_op_type_text(target));
     return HONE_OK;
 }
 
 // One task: a row number that occurs twice takes the later source row, always.
 static void scatter_cpu(const hone_op_call *call) {
-    const hone_tensor *const target = hone_operand_tensor(call, 0),
-                             *const rows = hone_operand_tensor(call, 1),
+    const hone_tensor *const target = hone_operand_tensor(call, 0), *const rows = hone_operand_tensor(call, 1),
                              *const source = hone_operand_tensor(call, 2);
     const int64_t count = source->type.dims[0];
     const context c = {.rows = rows->data,
@@ -96,8 +92,8 @@ static void scatter_cpu(const hone_op_call *call) {
     for (int64_t i = 0; i < count; i++) {
         const int64_t row = row_number(&c, i);
         if (row >= 0)
-            memcpy((char *)target->data + (size_t)row * row_bytes,
-                   (const char *)source->data + (size_t)i * row_bytes, row_bytes);
+            memcpy((char *)target->data + (size_t)row * row_bytes, (const char *)source->data + (size_t)i * row_bytes,
+                   row_bytes);
     }
 }
 
@@ -113,8 +109,7 @@ static void zero_range(void *opaque, int64_t begin, int64_t end) {
 
 static void zero_cpu(const hone_op_call *call) {
     const hone_tensor *const target = hone_operand_tensor(call, 0);
-    hone_call_ranges(call, (int64_t)hone_type_bytes(&target->type), HONE_BLOCK * 16, zero_range,
-                     target->data);
+    hone_call_ranges(call, (int64_t)hone_type_bytes(&target->type), HONE_BLOCK * 16, zero_range, target->data);
 }
 
 const hone_op hone_op_rows_gather = {
