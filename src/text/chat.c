@@ -425,7 +425,16 @@ hone_status hone_chat_render(const hone_chat *chat, const hone_chat_message *mes
                              hone_chat_rendering *out, hone_error *error) {
     out->count = 0;
     out->last_answer = SIZE_MAX;
-    return render(chat, messages, count, generate, out, error);
+    HONE_TRY(render(chat, messages, count, generate, out, error));
+    // Some models begin each turn with what they call BOS: then the first header is the one BOS already.
+    const bool twice = chat->write_bos && out->count > 1 && out->parts[1].special &&
+                       out->parts[1].length >= chat->bos.length &&
+                       memcmp(out->parts[1].bytes, chat->bos.bytes, chat->bos.length) == 0;
+    if (twice) {
+        memmove(out->parts, out->parts + 1, --out->count * sizeof *out->parts);
+        if (out->last_answer != SIZE_MAX) out->last_answer--;
+    }
+    return HONE_OK;
 }
 
 hone_status hone_chat_encode(const hone_chat *chat, hone_tokenizer *tokenizer, const hone_chat_message *messages,

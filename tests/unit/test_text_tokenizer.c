@@ -253,7 +253,7 @@ static void known_pre_tokenizers_cut_as_published(void **state) {
         {"tekken", "fooBar HTTPServer", {"foo", "Bar", " HTTPServer"}},
         {"gpt-4o", "don't fooBar", {"don't", " foo", "Bar"}},
         {"deepseek-v3", "ab12345,cd \xE4\xBD\xA0", {"ab", "123", "45", ",cd", " ", "\xE4\xBD\xA0"}},
-        {"gpt-2", "a\xE1\xA0\x8E \x85", {NULL}}, // not UTF-8: refused
+        {"gpt-2", "a \xE1\xA0\x8E!", {"a", " \xE1\xA0\x8E!"}}, // U+180E is no space any more
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static piece_vocabulary v;
@@ -275,14 +275,7 @@ static void known_pre_tokenizers_cut_as_published(void **state) {
                                                         .pad = -1};
         hone_tokenizer *tokenizer = NULL;
         OK(hone_tokenizer_create(&description, &tokenizer, &why));
-        if (count > 0) {
-            expect_ids(tokenizer, cases[i].text, strlen(cases[i].text), 0, expected);
-        } else {
-            hone_ids ids = {0};
-            const char *const text = cases[i].text;
-            assert_int_equal(hone_tokenizer_encode(tokenizer, text, strlen(text), 0, &ids, &why), HONE_BAD_DATA);
-            hone_ids_clear(&ids);
-        }
+        expect_ids(tokenizer, cases[i].text, strlen(cases[i].text), 0, expected);
         hone_tokenizer_destroy(tokenizer);
     }
 }
