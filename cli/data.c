@@ -36,7 +36,8 @@ static void print_skipped(const hone_dataset_statistics *s) {
 
 void cli_data_print(const hone_dataset *data) {
     const hone_dataset_statistics *const s = &data->statistics;
-    printf("data     %s: %s rows, %s tokens, %s learnt; longest row %s", data->name, cli_count((int64_t)s->rows),
+    printf("data     %s: %s%s%s rows, %s tokens, %s learnt; longest row %s", data->name, cli_count((int64_t)s->used),
+           s->used == s->rows ? "" : " of ", s->used == s->rows ? "" : cli_count((int64_t)s->rows),
            cli_count((int64_t)s->tokens), cli_count((int64_t)s->supervised), cli_count((int64_t)s->longest));
     if (data->chat_format) printf("; chat format %s", data->chat_format);
     printf("\n");

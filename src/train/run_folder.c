@@ -17,6 +17,12 @@
 #define REPORT      "report.html"
 #define STATE_BYTES ((uint64_t)1 << 40) // no state is larger
 
+static void remove_within(const hone_run_folder *folder, const char *name) {
+    char *path = NULL;
+    if (hone_path_join(folder->path, name, &path, NULL) == HONE_OK) unlink(path);
+    hone_free(path);
+}
+
 hone_status hone_run_folder_check(const char *path, bool resume, hone_error *error) {
     if (!resume) {
         HONE_FAIL_IF(hone_path_exists(path), error, EXISTS,
@@ -72,12 +78,29 @@ hone_status hone_run_folder_create(const char *path, hone_run_folder **out, hone
     return status;
 }
 
+// Files that a killed process had begun: NAME.tmp and a number, where NAME is one that a run has.
+static void remove_leftovers(const hone_run_folder *folder) {
+    static const char *const names[] = {STATE, REPORT, "adapter.gguf", "adapter_model.safetensors",
+                                        "adapter_config.json"};
+    DIR *const directory = opendir(folder->path);
+    if (!directory) return;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+            const size_t length = strlen(names[i]);
+            if (strncmp(entry->d_name, names[i], length) == 0 && strncmp(entry->d_name + length, ".tmp", 4) == 0)
+                remove_within(folder, entry->d_name);
+        }
+    }
+    closedir(directory);
+}
+
 hone_status hone_run_folder_resume(const char *path, int64_t step, hone_run_folder **out, hone_error *error) {
     *out = NULL;
     HONE_TRY(hone_run_folder_check(path, true, error));
     hone_run_folder *folder = NULL;
     HONE_TRY(allocate(path, &folder, error));
     folder->saved_step = step;
+    remove_leftovers(folder);
     const hone_status status = start_metrics(folder, step, error);
     if (status == HONE_OK) {
         *out = folder;
@@ -166,19 +189,13 @@ hone_status hone_run_folder_save(hone_run_folder *folder, hone_trainer *trainer,
                                  bool last, hone_error *error) {
     HONE_TRY(hone_metrics_sync(folder->metrics, error));
     HONE_TRY(save_state(folder, trainer, keep, error));
-    hone_status status = hone_trainer_save_adapter(trainer, folder->path, error);
-    if (status != HONE_OK && (last || status != HONE_BAD_DATA)) return status;
     char *path = NULL;
     HONE_TRY(hone_path_join(folder->path, REPORT, &path, error));
-    status = hone_report_write(path, report, error);
+    hone_status status = hone_report_write(path, report, error);
     hone_free(path);
-    return status;
-}
-
-static void remove_within(const hone_run_folder *folder, const char *name) {
-    char *path = NULL;
-    if (hone_path_join(folder->path, name, &path, NULL) == HONE_OK) unlink(path);
-    hone_free(path);
+    HONE_TRY(status);
+    status = hone_trainer_save_adapter(trainer, folder->path, error);
+    return status == HONE_BAD_DATA && !last ? HONE_OK : status;
 }
 
 void hone_run_folder_close(hone_run_folder *folder) {

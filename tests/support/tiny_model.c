@@ -13,6 +13,9 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST_TENSORS  1024
 #define MOST_TYPES    16
+// The head's rows are longer than others': behind the last norm, the largest logit could else not stand out, and no loss
+// could come near 0.
+#define SHARPNESS 2.0f
 
 static const char *const controls[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
 
@@ -68,7 +71,7 @@ static hone_status parse_types(plan *p, hone_error *error) {
     while (*rest) {
         const size_t length = strcspn(rest, ",");
         const hone_block_layout *found = NULL;
-#define MATCH(suffix, number, text, elements, bytes)                                                         \
+#define MATCH(suffix, number, text, elements, bytes)                                                                   \
     if (length == strlen(text) && strncmp(rest, text, length) == 0) found = hone_block_find(number);
         HONE_BLOCK_LIST(MATCH)
 #undef MATCH
@@ -89,8 +92,7 @@ static hone_status add_matrix(plan *p, const char *name, int64_t rows, int64_t c
                  "%s: %lld columns are no multiple of %s's %d", name, (long long)columns, layout->name,
                  layout->elements);
     matrix *const m = &p->tensors[p->tensor_count++];
-    *m =
-        (matrix){.type = type, .rank = 2, .dims = {rows, columns}, .deviation = 1.0f / sqrtf((float)columns)};
+    *m = (matrix){.type = type, .rank = 2, .dims = {rows, columns}, .deviation = 1.0f / sqrtf((float)columns)};
     snprintf(m->name, sizeof m->name, "%s", name);
     return HONE_OK;
 }
@@ -110,15 +112,9 @@ static hone_status add_layer(plan *p, int layer, hone_error *error) {
         const char *name;
         int64_t rows, columns; // rows 0: a norm
     } parts[] = {
-        {"attn_norm", 0, m->width},
-        {"attn_q", m->width, m->width},
-        {"attn_k", kv, m->width},
-        {"attn_v", kv, m->width},
-        {"attn_output", m->width, m->width},
-        {"ffn_norm", 0, m->width},
-        {"ffn_gate", m->inner, m->width},
-        {"ffn_up", m->inner, m->width},
-        {"ffn_down", m->width, m->inner},
+        {"attn_norm", 0, m->width},       {"attn_q", m->width, m->width},      {"attn_k", kv, m->width},
+        {"attn_v", kv, m->width},         {"attn_output", m->width, m->width}, {"ffn_norm", 0, m->width},
+        {"ffn_gate", m->inner, m->width}, {"ffn_up", m->inner, m->width},      {"ffn_down", m->width, m->inner},
     };
     for (size_t i = 0; i < LENGTH(parts); i++) {
         char name[64];
@@ -133,12 +129,15 @@ static hone_status plan_tensors(plan *p, hone_error *error) {
     const tiny_model *const m = &p->model;
     HONE_FAIL_IF(m->layers < 1 || m->heads < 1 || m->width % m->heads != 0 || m->width / m->heads % 2 != 0 ||
                      m->kv_heads < 1 || m->heads % m->kv_heads != 0,
-                 error, INVALID_ARGUMENT, "%d layers of width %d with %d heads and %d key heads cannot be",
-                 m->layers, m->width, m->heads, m->kv_heads);
+                 error, INVALID_ARGUMENT, "%d layers of width %d with %d heads and %d key heads cannot be", m->layers,
+                 m->width, m->heads, m->kv_heads);
     HONE_TRY(add_matrix(p, "token_embd.weight", tiny_model_vocabulary(), m->width, error));
     for (int i = 0; i < m->layers; i++) HONE_TRY(add_layer(p, i, error));
     HONE_TRY(add_norm(p, "output_norm.weight", m->width, error));
-    if (m->untied) HONE_TRY(add_matrix(p, "output.weight", tiny_model_vocabulary(), m->width, error));
+    p->tensors[0].deviation *= SHARPNESS;
+    if (!m->untied) return HONE_OK;
+    HONE_TRY(add_matrix(p, "output.weight", tiny_model_vocabulary(), m->width, error));
+    p->tensors[p->tensor_count - 1].deviation *= SHARPNESS;
     return HONE_OK;
 }
 
@@ -156,8 +155,8 @@ static uint32_t alphabet(int byte) {
     return 0;
 }
 
-static hone_status put_strings(hone_gguf_writer *writer, const char *key, const hone_gguf_string *strings,
-                               size_t count, hone_error *error) {
+static hone_status put_strings(hone_gguf_writer *writer, const char *key, const hone_gguf_string *strings, size_t count,
+                               hone_error *error) {
     const hone_gguf_entry entry = {.key = {key, strlen(key)},
                                    .kind = HONE_GGUF_ARRAY,
                                    .element_kind = HONE_GGUF_STRING,
@@ -183,8 +182,7 @@ static hone_status put_tokens(hone_gguf_writer *writer, hone_error *error) {
         } else {
             const char *const merge = merges[i - 256];
             const size_t left = strcspn(merge, " ");
-            length =
-                (size_t)snprintf(texts[i], sizeof texts[i], "%.*s%s", (int)left, merge, merge + left + 1);
+            length = (size_t)snprintf(texts[i], sizeof texts[i], "%.*s%s", (int)left, merge, merge + left + 1);
         }
         tokens[count] = (hone_gguf_string){texts[i], length};
         kinds[count] = 1;

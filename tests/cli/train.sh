@@ -1,0 +1,105 @@
+#!/bin/sh
+# A run from beginning to end: files, JSON lines, resuming bit for bit, keeping states, validation.
+. "$(dirname "$0")/lib.sh"
+
+"$make_model" model.gguf || exit 1
+conversations 12 >data.jsonl
+settings="--batch 4 --rank 4 --lr 1e-3 --seed 3"
+
+# shellcheck disable=SC2086
+train() { expect 0 train model.gguf data.jsonl $settings "$@"; }
+
+train -o whole --steps 10 --json
+silent
+[ "$(wc -l <out)" = 11 ] || fail "not 10 steps and a last line"
+head -n 1 out | grep -qE '^\{"step":1,"loss":[0-9.]+,"tokens":[0-9]+,"supervised":[0-9]+,"lr":[-0-9.e]+,"grad_norm":[-0-9.e]+,"tokens_per_s":[-0-9.e+]+,"seconds":[-0-9.e]+\}$' ||
+    fail "the form of a step: $(head -n 1 out)"
+tail -n 1 out | grep -q '^{"done":true,"steps":10,' || fail "the last line: $(tail -n 1 out)"
+prints '"adapter":"whole/adapter.gguf"'
+head -n 10 out | cmp -s - whole/metrics.jsonl || fail "metrics.jsonl is not what was printed"
+ls whole >files
+printf '%s\n' adapter.gguf adapter_config.json adapter_model.safetensors metrics.jsonl report.html state.hone >wanted
+cmp -s files wanted || fail "the run has $(tr '\n' ' ' <files)"
+first=$(sed -n '1s/.*"loss":\([0-9.]*\).*/\1/p' out)
+last=$(sed -n '10s/.*"loss":\([0-9.]*\).*/\1/p' out)
+holds "$last" '<' "$first" || fail "the loss went from $first to $last"
+
+# The same again is the same to the bit; so are stopping at 5 and going on, and another number of threads.
+train -o again --steps 10 -q --threads 1
+silent
+[ ! -s out ] || fail "-q prints"
+for file in adapter.gguf adapter_model.safetensors state.hone; do
+    cmp -s whole/$file again/$file || fail "$file differs between equal runs"
+done
+train -o parts --steps 10 --save-every 5 --keep 3 -q
+[ -f parts/state-5.hone ] || fail "--keep 3 left no state-5.hone"
+cp parts/state-5.hone parts/state.hone
+printf '{"step":11,"lo' >>parts/metrics.jsonl # as a killed process leaves it
+expect 0 train model.gguf data.jsonl -o parts --resume --json
+[ "$(count '"step":' out)" = 5 ] || fail "a resume at 5 of 10 made $(count '"step":' out) steps"
+for file in adapter.gguf adapter_model.safetensors state.hone; do
+    cmp -s whole/$file parts/$file || fail "$file differs after stop and resume"
+done
+sed 's/,"tokens_per_s".*//' whole/metrics.jsonl >a
+sed 's/,"tokens_per_s".*//' parts/metrics.jsonl >b
+cmp -s a b || fail "metrics differ after stop and resume"
+
+# A finished run says so.
+expect 0 train model.gguf data.jsonl -o parts --resume
+prints "nothing to do: all 10 steps"
+expect 1 train model.gguf data.jsonl -o parts --resume --rank 8
+says "rank is 4, not 8"
+expect 1 train model.gguf data.jsonl -o parts --resume --batch 2
+says "batch is 4, not 2"
+conversations 11 >other.jsonl
+expect 1 train model.gguf other.jsonl -o parts --resume
+says "other data"
+"$make_model" other.gguf --seed 9 || exit 1
+expect 1 train other.gguf data.jsonl -o parts --resume
+says "its base is"
+
+# --keep
+train -o keep --steps 9 --save-every 2 --keep 3 -q
+[ "$(cd keep && echo state*)" = "state-6.hone state-8.hone state.hone" ] || fail "--keep 3 left $(cd keep && echo state*)"
+expect 0 info keep/state-6.hone --json
+prints '"step":6'
+
+# Validation: before the first step, as often as asked, at the end; the rows are taken from the data.
+train -o valid --steps 6 --valid 25% --eval-every 4 --json
+[ "$(grep -c eval_loss out)" = 4 ] || fail "$(grep -c eval_loss out) lines with eval_loss, not 3 and the last"
+grep -q '"eval_loss":.*"step":0}' out || fail "no evaluation before the first step"
+grep -q '"eval_loss":.*"step":4}' out || fail "no evaluation after step 4"
+prints '"rows":9'
+[ "$(number eval_loss out)" = "$(sed -n 's/.*"eval_loss":\([0-9.]*\).*"step":6}/\1/p' out)" ] || fail "the last eval_loss is not that of step 6"
+train -o valid-file --epochs 2 --valid other.jsonl -q
+[ "$(count eval_loss valid-file/metrics.jsonl)" = 3 ] || fail "not one evaluation before and after each epoch"
+
+# Plans, profile, packing, accumulation: the first loss does not depend on how the rows are split.
+expect 0 train model.gguf data.jsonl --dry-run
+prints "memory" "steps"
+expect 0 train model.gguf data.jsonl --dry-run --json --warmup 50% --steps 8
+prints '"dry_run":true' '"total_bytes":' '"warmup":4'
+[ ! -e run ] || fail "--dry-run made a folder"
+train -o profile --steps 1 --profile
+prints "operator" "share"
+expect 0 train model.gguf data.jsonl -o one --steps 1 --batch 12 --seed 3 --json
+expect_loss=$(number loss one/metrics.jsonl)
+expect 0 train model.gguf data.jsonl -o split --steps 1 --batch 3 --accumulate 4 --seed 3 --json
+holds "($expect_loss - $(number loss split/metrics.jsonl))^2" '<' 1e-10 || fail "the loss depends on --accumulate"
+expect 0 train model.gguf data.jsonl -o recompute --steps 1 --batch 12 --seed 3 --recompute -q
+holds "($expect_loss - $(number loss recompute/metrics.jsonl))^2" '<' 1e-10 || fail "the loss depends on --recompute"
+expect 0 train model.gguf data.jsonl -o packed --steps 2 --pack --batch 2 -q
+
+# From an adapter, on the head too, with a dropout.
+train -o from --steps 2 --init-adapter whole/adapter.gguf -q
+expect 1 train model.gguf data.jsonl -o head --steps 2 --target q,v,head
+says "head"
+"$make_model" untied.gguf --untied || exit 1
+expect 0 train untied.gguf data.jsonl -o head --steps 2 --target q,v,head -q
+expect 0 train model.gguf data.jsonl -o dropout --steps 2 --dropout 0.1 -q
+
+# A rate of nothing learns nothing: that is an error, and no adapter.
+expect 1 train model.gguf data.jsonl -o nothing --steps 2 --lr 1e-300 -q
+says "learnt"
+[ ! -e nothing/adapter.gguf ] || fail "an adapter that learnt nothing was written"
+finish
