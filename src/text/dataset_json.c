@@ -9,8 +9,9 @@
 typedef struct checker {
     hone_raw_row *row;
     hone_row_numbers *numbers;
-    size_t at;    // next byte
-    size_t depth; // of open brackets
+    size_t at;       // next byte
+    size_t depth;    // of open brackets
+    uint64_t braces; // bit d - 1: the bracket that opened depth d is {; of the first 64
     // The last string at depth 1, which is a key if a colon follows it.
     size_t key_begin, key_length;
     bool key_open; // its colon came and its value did not yet
@@ -174,6 +175,19 @@ static bool key_is(const checker *c, const char *name) {
 
 // --- the row ---------------------------------------------------------------------------------------------------------
 
+static void open_bracket(checker *c, bool brace) {
+    if (c->depth < 64) c->braces = (c->braces & ~(UINT64_C(1) << c->depth)) | (uint64_t)brace << c->depth;
+    c->depth++;
+}
+
+static hone_status close_bracket(checker *c, bool brace, hone_error *error) {
+    c->depth--;
+    if (c->depth < 64 && (c->braces >> c->depth & 1) != brace)
+        return hone_row_fail(c->row, c->at, error, "not valid JSON: %c where %c is due; correct the row",
+                             brace ? '}' : ']', brace ? ']' : '}');
+    return HONE_OK;
+}
+
 // A bracket, a string or another byte between brackets.
 static hone_status check_token(checker *c, hone_error *error) {
     const unsigned char byte = (unsigned char)c->row->bytes[c->at];
@@ -197,14 +211,14 @@ static hone_status check_token(checker *c, hone_error *error) {
     case '[':
         if (value_of_key && (key_is(c, "ids") || key_is(c, "input_ids"))) return take_numbers(c, false, error);
         if (value_of_key && key_is(c, "labels")) return take_numbers(c, true, error);
-        c->depth++;
+        open_bracket(c, false);
         break;
     case '{':
-        c->depth++;
+        open_bracket(c, true);
         break;
     case ']':
     case '}':
-        c->depth--;
+        HONE_TRY(close_bracket(c, byte == '}', error));
         break;
     case '/':
     case '#':
