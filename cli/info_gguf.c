@@ -77,22 +77,23 @@ static void print_element(hone_text *out, const hone_gguf_entry *entry, uint64_t
     }
 }
 
-static void print_array(hone_text *out, const hone_gguf_entry *entry, bool all) {
+static void print_array(hone_text *out, const hone_gguf_entry *entry, bool all, bool json) {
     const bool cut = !all && entry->count > SHORT_LIST;
     const uint64_t shown = cut ? SHORT_LIST : entry->count;
-    if (cut) hone_text_print(out, "{\"count\":%" PRIu64 ",\"first\":", entry->count);
+    if (cut && json) hone_text_print(out, "{\"count\":%" PRIu64 ",\"first\":", entry->count);
+    if (cut && !json) hone_text_print(out, "%" PRIu64 " elements: ", entry->count);
     hone_text_append(out, "[", 1);
     for (uint64_t i = 0; i < shown; i++) {
         if (i > 0) hone_text_append(out, ",", 1);
         print_element(out, entry, i);
     }
-    hone_text_append(out, "]}", cut ? 2 : 1);
+    hone_text_append(out, "]}", cut && json ? 2 : 1);
 }
 
-static void print_value(hone_text *out, const hone_gguf_entry *entry, bool all) {
+static void print_value(hone_text *out, const hone_gguf_entry *entry, bool all, bool json) {
     switch (entry->kind) {
     case HONE_GGUF_ARRAY:
-        print_array(out, entry, all);
+        print_array(out, entry, all, json);
         return;
     case HONE_GGUF_STRING:
         hone_text_json(out, entry->string.bytes, entry->string.length);
@@ -153,7 +154,7 @@ static void print_people(const hone_gguf *gguf, const char *path, bool all, hone
     for (size_t i = 0; i < gguf->entry_count; i++) {
         const hone_gguf_entry *const entry = &gguf->entries[i];
         hone_text_print(out, "  %-44s ", entry->key.bytes);
-        print_value(out, entry, all);
+        print_value(out, entry, all, false);
         hone_text_append(out, "\n", 1);
     }
     for (size_t i = 0; all && i < gguf->tensor_count; i++) {
@@ -178,7 +179,7 @@ static void print_json(const hone_gguf *gguf, const char *path, bool all, hone_t
         if (i > 0) hone_text_append(out, ",", 1);
         hone_text_json(out, entry->key.bytes, entry->key.length);
         hone_text_append(out, ":", 1);
-        print_value(out, entry, all);
+        print_value(out, entry, all, true);
     }
     hone_text_print(out, "},\"tensors\":[");
     for (size_t i = 0; i < gguf->tensor_count; i++) {

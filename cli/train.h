@@ -42,6 +42,7 @@ typedef struct train_run {
     hone_train_options options;
     hone_lora_options lora_options;
     hone_trainer *trainer;
+    hone_trainer *evaluator; // of longer rows than the trainer has room for; NULL: the trainer evaluates
     hone_run_folder *folder;
     hone_report_field fields[TRAIN_MOST_FIELDS]; // the settings, for the report
     char values[TRAIN_MOST_FIELDS][160];
@@ -63,6 +64,8 @@ HONE_MUST_USE hone_status train_prepare(train_run *run, hone_error *error);
 void train_print_plan(const train_run *run);
 HONE_MUST_USE hone_status train_print_plan_json(const train_run *run, hone_error *error);
 void train_close(train_run *run);
+// Memory by kind, of all that the run makes.
+hone_train_bytes train_bytes(const train_run *run);
 
 // The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then.
 HONE_MUST_USE hone_status train_loop(train_run *run, hone_error *error);

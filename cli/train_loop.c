@@ -102,7 +102,8 @@ static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
     hone_status status;
     cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
                       (long long)options_of(run)->steps);
-    CLI_WAIT(status, hone_trainer_evaluate(run->trainer, run->valid, &loss, &tokens, error), error);
+    hone_trainer *const evaluator = run->evaluator ? run->evaluator : run->trainer;
+    CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, &loss, &tokens, error), error);
     HONE_TRY(status);
     run->eval_loss = loss;
     hone_text line = {0};

@@ -47,7 +47,7 @@ static void add_optimiser(train_run *run) {
 void train_fill_fields(train_run *run) {
     const hone_model_config *const c = hone_model_shape(run->session.model);
     const hone_dataset_statistics *const s = &run->data->statistics;
-    const hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
+    const hone_train_bytes bytes = train_bytes(run);
     run->field_count = 0;
     add(run, "Model", "%s", run->model_path);
     add(run, "", "%s, %s, %lld layers of width %lld, %s parameters", c->name[0] ? c->name : "no name", c->architecture,

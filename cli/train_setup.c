@@ -75,6 +75,7 @@ static hone_status train_options(train_run *run, hone_error *error) {
     TAKE(clip, clip);
     TAKE(dropout, dropout);
     TAKE(in_order, in_order);
+    TAKE(sequence, data.sequence);
 #undef TAKE
     if (fresh || GIVEN(seed)) o->seed = (uint64_t)s->seed;
     if (fresh || GIVEN(schedule)) o->schedule = (hone_schedule)s->schedule;
@@ -82,16 +83,12 @@ static hone_status train_options(train_run *run, hone_error *error) {
     return lora_options(run, fresh, error);
 }
 
-// The longest row of both data sets decides for how many positions there is room.
-static void set_sequence(train_run *run) {
-    run->options.sequence = 0;
-    const hone_dataset *const both[] = {run->data, run->valid};
-    for (int d = 0; d < 2; d++) {
-        for (size_t i = 0; both[d] && i < both[d]->row_count; i++) {
-            const int64_t length = (int64_t)both[d]->rows[i].length;
-            if (length > run->options.sequence) run->options.sequence = length;
-        }
+static size_t longest_row(const hone_dataset *data) {
+    size_t longest = 0;
+    for (size_t i = 0; i < data->row_count; i++) {
+        if (data->rows[i].length > longest) longest = data->rows[i].length;
     }
+    return longest;
 }
 
 static hone_status count_steps(train_run *run, int64_t *steps, hone_error *error) {
@@ -136,9 +133,34 @@ static hone_status open_lora(train_run *run, hone_error *error) {
     return status;
 }
 
+// The trainer evaluates rows up to the longest that it trains; for longer ones there is a second that only evaluates, on
+// the same model and adapter.
+static hone_status open_trainers(train_run *run, hone_error *error) {
+    hone_model *const model = run->session.model;
+    hone_status status;
+    CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->data, &run->options, &run->trainer, error),
+             error);
+    if (status != HONE_OK || !run->valid || longest_row(run->valid) <= longest_row(run->data)) return status;
+    const hone_train_options options = {.batch = run->options.batch, .evaluate_only = true, .in_order = true};
+    CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->valid, &options, &run->evaluator, error),
+             error);
+    return status;
+}
+
+hone_train_bytes train_bytes(const train_run *run) {
+    hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
+    if (run->evaluator) {
+        const hone_train_bytes more = hone_trainer_bytes(run->evaluator);
+        bytes.activations += more.activations;
+        bytes.scratch += more.scratch;
+        bytes.total += more.activations + more.scratch;
+    }
+    return bytes;
+}
+
 static hone_status check_memory(const train_run *run, hone_error *error) {
     const uint64_t most = run->settings->max_memory;
-    const uint64_t needed = hone_trainer_bytes(run->trainer).total;
+    const uint64_t needed = train_bytes(run).total;
     HONE_FAIL_IF(
         most > 0 && needed > most, error, OUT_OF_MEMORY,
         "training needs %s, --max-memory is %s: use a smaller --batch or --sequence, a lower --rank, or --recompute",
@@ -160,14 +182,9 @@ hone_status train_prepare(train_run *run, hone_error *error) {
     HONE_TRY(train_options(run, error));
     HONE_TRY(cli_session_open(&s->common, run->model_path, NULL, &run->session, error));
     HONE_TRY(scan_data(run, error));
-    set_sequence(run);
     HONE_TRY(set_warmup(run, error));
     HONE_TRY(open_lora(run, error));
-    hone_status status;
-    CLI_WAIT(status,
-             hone_trainer_create(run->session.model, run->session.lora, run->data, &run->options, &run->trainer, error),
-             error);
-    HONE_TRY(status);
+    HONE_TRY(open_trainers(run, error));
     HONE_TRY(check_memory(run, error));
     if (s->resume) HONE_TRY(load_state(run, error));
     if (s->profile) hone_trainer_profile(run->trainer, true);
@@ -176,6 +193,7 @@ hone_status train_prepare(train_run *run, hone_error *error) {
 
 void train_close(train_run *run) {
     hone_run_folder_close(run->folder);
+    hone_trainer_destroy(run->evaluator);
     hone_trainer_destroy(run->trainer);
     hone_dataset_destroy(run->data);
     hone_dataset_destroy(run->valid);
@@ -187,7 +205,7 @@ void train_close(train_run *run) {
 void train_print_plan(const train_run *run) {
     const hone_model_config *const c = hone_model_shape(run->session.model);
     const hone_train_options *const o = hone_trainer_options(run->trainer);
-    const hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
+    const hone_train_bytes bytes = train_bytes(run);
     printf("model    %s: %s, %lld layers of width %lld, %s parameters\n", run->model_path, c->architecture,
            (long long)c->layers, (long long)c->width, cli_short_count((double)c->parameters));
     printf("device   %s, %s\n", hone_device_name(run->session.device), hone_device_detail(run->session.device));
@@ -213,7 +231,7 @@ void train_print_plan(const train_run *run) {
 
 hone_status train_print_plan_json(const train_run *run, hone_error *error) {
     const hone_train_options *const o = hone_trainer_options(run->trainer);
-    const hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
+    const hone_train_bytes bytes = train_bytes(run);
     cli_json json = {0};
     cli_json_bool(&json, "dry_run", true);
     cli_data_json(&json, run->data);

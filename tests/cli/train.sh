@@ -74,6 +74,13 @@ prints '"rows":9'
 train -o valid-file --epochs 2 --valid other.jsonl -q
 [ "$(count eval_loss valid-file/metrics.jsonl)" = 3 ] || fail "not one evaluation before and after each epoch"
 
+# Validation rows that are longer than all that is trained.
+printf '{"text":"short"}\n{"text":"brief"}\n' >short.jsonl
+conversations 3 >longer.jsonl
+expect 0 train model.gguf short.jsonl -o longer --steps 2 --batch 1 --valid longer.jsonl --json
+expect 0 eval model.gguf longer.jsonl --adapter longer --json
+holds "($(number eval_loss longer/metrics.jsonl) - $(number loss out))^2" '<' 1e-10 || fail "train and eval differ in the loss of long rows"
+
 # Plans, profile, packing, accumulation: the first loss does not depend on how the rows are split.
 expect 0 train model.gguf data.jsonl --dry-run
 prints "memory" "steps"
