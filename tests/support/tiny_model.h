@@ -11,14 +11,14 @@
 
 // Zero means the default that stands behind each field.
 typedef struct tiny_model {
-    int layers;        // 2
-    int width;         // 64; a multiple of 32
-    int inner;         // 2 * width; a multiple of 32
-    int heads;         // 4
-    int kv_heads;      // 2
-    int context;       // 512
-    uint64_t seed;     // 0 is a seed too
-    const char *types; // block types that the matrices take in turn, the embedding first; TINY_MODEL_MIX
+    int layers;               // 2
+    int width;                // 64; a multiple of 32
+    int inner;                // 2 * width; a multiple of 32
+    int heads;                // 4
+    int kv_heads;             // 2
+    int context;              // 512
+    uint64_t seed;            // 0 is a seed too
+    const char *types;        // block types that the matrices take in turn, the embedding first; TINY_MODEL_MIX
     const char *architecture; // "llama"
     const char *pre;          // name of the pre-tokenizer; "smollm"
     bool untied;              // a head of its own instead of the embedding table
