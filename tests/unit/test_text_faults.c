@@ -68,7 +68,7 @@ static const fault faults[] = {
     {"[{\"text\": \"ab\"},\n]\n", 2, 1, "a row is missing"},
     {"[{\"text\": \"ab\"}]\n{}\n", 2, 1, "behind the end of the array"},
     {"[{\"text\": \"ab\"},\n", 2, 1, "the file ends inside the array"},
-    {"[\n  {\"text\": \"ab\",\n   \"x\": \"a\nb\"}]\n", 3, 10, "a raw control character (byte 0x0A) in a string"},
+    {"[\n  {\"text\": \"ab\",\n   \"x\": \"a\nb\"}]\n", 3, 11, "a raw control character (byte 0x0A) in a string"},
     {"[\n  {\"text\": \"ab\",\n   \"x\": 1", 3, 10, "the file ends inside a row"},
     {"[\n  [1, 2]\n]\n", 2, 3, "each row of the array must be an object"},
     {"[\n  // first\n {\"text\": \"ab\"}]", 2, 3, "comments"},
