@@ -7,101 +7,181 @@
 //   lse[h, t] = log sum_s exp(scale * <q, k>), for the backward pass
 // A query that sees nothing (padding has row_start > position) gives zeros and lse 0.
 //
-// A task is a tile of queries of one head; it goes over its keys from first to last, keeping for each query
-// the largest score so far and the sum of exponentials relative to it (both rescaled when the largest grows).
+// A task is a tile of queries of one head; it goes over its keys from first to last, keeping for each query the largest
+// score so far and the sum of exponentials relative to it (both rescaled when the largest grows). Scores are kept with
+// keys as rows, scores[key][query]: then all of softmax is vertical, and they are already what the product with v
+// wants on its left. For that, keys are transposed once, before the tasks, into the workspace.
 #include <math.h>
 #include <string.h>
 
-#include "ops/matmul/blas.h"
 #include "ops/sdpa/attention.h"
 #include "ops/sdpa/attention_one.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 
-enum { QUERY_TILE = 64, KEY_TILE = 128 };
+enum { TILE = HONE_ATTENTION_TILE, ROWS = HONE_ATTENTION_ROWS, FEW_QUERIES = 4 };
 
 typedef struct context {
     hone_attention a;
     const hone_op_call *call;
+    const hone_kernels *kernels;
     float *out, *lse;
-    int64_t tiles; // of queries
+    float *keys; // [kv_heads, key tiles]: transposed tiles
+    int64_t query_tiles, key_tiles;
 } context;
 
-// The state of one tile's queries between tiles of keys.
+// One thread's buffers, in its scratch.
+typedef struct buffers {
+    float *queries; // transposed and scaled
+    float *scores;  // [ROWS][TILE]
+    float *sums;    // [ROWS][padded features]: sum of p v
+    float *values;  // room for padded values
+} buffers;
+
 typedef struct running {
-    float max[QUERY_TILE], sum[QUERY_TILE];
+    float max[TILE], sum[TILE], shrink[TILE];
 } running;
 
-// Scores of one query to exponentials relative to the largest so far; returns what the older sums shrink by.
-HONE_VECTOR static float soften_row(float *row, int64_t a, int64_t b, int64_t n, float *max, float *sum) {
-    hone_attention_mask(row, &a, &b);
-    const float tile_max = hone_max_floats(row + a, b - a), old_max = *max;
-    const float new_max = tile_max > old_max ? tile_max : old_max;
-    for (int64_t j = a; j < b; j++) row[j] = hone_exp(row[j] - new_max);
-    hone_f32x16 lanes = {0};
-    for (int64_t j = a; j < b; j += HONE_ATTENTION_LANES) lanes += *(const hone_f32x16 *)(row + j);
-    if (a > 0) memset(row, 0, (size_t)a * sizeof *row);
-    if (b < n) memset(row + b, 0, (size_t)(n - b) * sizeof *row);
-    const float shrink = new_max == old_max ? 1.0f : hone_exp(old_max - new_max);
-    *max = new_max;
-    *sum = *sum * shrink + hone_sum_f32x16(&lanes);
-    return shrink;
+static float *transposed_keys(const context *c, int64_t kv, int64_t tile) {
+    return c->keys + (kv * c->key_tiles + tile) * hone_attention_transposed_floats(c->a.head);
 }
 
-HONE_VECTOR static void scale_row(float *x, float factor, int64_t n) {
-    HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) x[i] *= factor;
+// --- keys ------------------------------------------------------------------------------------------------------------
+// The end of what any query sees.
+static int64_t keys_end(const hone_attention *a) {
+    const int64_t end = a->offset + a->queries;
+    return end < 0 ? 0 : end < a->keys ? end : a->keys;
 }
 
-// Adds keys [k0, k1) to the queries [t0, t1) of a head.
-static void add_keys(const context *c, running *state, float *scores, int64_t head, int64_t t0, int64_t t1,
-                     int64_t k0, int64_t k1, bool first) {
+static void transpose_range(void *opaque, int64_t begin, int64_t end) {
+    const context *const c = opaque;
     const hone_attention *const a = &c->a;
-    const int64_t m = t1 - t0, n = k1 - k0, kv = head / a->group * a->head;
-    hone_sgemm(false, true, m, n, a->head, a->scale, a->q + t0 * a->q_columns + head * a->head, a->q_columns,
-               a->k + k0 * a->k_columns + kv, a->k_columns, 0, scores, KEY_TILE);
-    float *const out = c->out + t0 * a->q_columns + head * a->head;
-    for (int64_t r = 0; r < m; r++) {
-        float *const row = scores + r * KEY_TILE;
-        int64_t low, high;
-        hone_attention_range(a, t0 + r, &low, &high);
-        low = low > k0 ? low - k0 : 0;
-        high = high < k1 ? high - k0 : n;
-        if (low >= high) {
-            memset(row, 0, (size_t)n * sizeof *row);
-            continue;
-        }
-        const float shrink = soften_row(row, low, high, n, &state->max[r], &state->sum[r]);
-        if (!first && shrink != 1) scale_row(out + r * a->q_columns, shrink, a->head);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t kv = i % a->kv_heads, tile = i / a->kv_heads, left = keys_end(a) - tile * TILE;
+        hone_attention_transpose(c->kernels, a->k + tile * TILE * a->k_columns + kv * a->head, a->k_columns,
+                                 left < TILE ? left : TILE, a->head, 1, transposed_keys(c, kv, tile));
     }
-    hone_sgemm(false, false, m, a->head, n, 1, scores, KEY_TILE, a->v + k0 * a->k_columns + kv, a->k_columns,
-               first ? 0 : 1, out, a->q_columns);
+}
+
+// --- tiles -----------------------------------------------------------------------------------------------------------
+// Scores that a query does not see become -infinity, whatever stands there.
+HONE_VECTOR static void mask_scores(float *scores, const hone_attention_view *view) {
+    int32_t low[TILE] = {0}, high[TILE] = {0};
+    memcpy(low, view->low, (size_t)view->queries * sizeof *low);
+    memcpy(high, view->high, (size_t)view->queries * sizeof *high);
+    for (int32_t key = (int32_t)view->least_low; key < view->most_high; key++) {
+        float *const row = scores + key * TILE;
+        for (int i = 0; i < TILE; i++) row[i] = hone_select((key >= low[i]) & (key < high[i]), row[i], -INFINITY);
+    }
+}
+
+// Scores [low, high) to exponentials relative to the largest so far; shrink is what older sums are multiplied by.
+HONE_VECTOR static void soften(float *scores, int64_t low, int64_t high, running *state) {
+    float max[TILE], sum[TILE];
+    memcpy(max, state->max, sizeof max);
+    for (int64_t key = low; key < high; key++) {
+        const float *const row = scores + key * TILE;
+        for (int i = 0; i < TILE; i++) max[i] = row[i] > max[i] ? row[i] : max[i];
+    }
+    for (int i = 0; i < TILE; i++) {
+        const float base = hone_select(max[i] == -INFINITY, 0.0f, max[i]); // nothing seen yet: all terms are 0
+        state->shrink[i] = hone_exp(state->max[i] - base);
+        state->max[i] = max[i];
+        max[i] = base;
+        sum[i] = state->sum[i] * state->shrink[i];
+    }
+    for (int64_t key = low; key < high; key++) {
+        float *const row = scores + key * TILE;
+        for (int i = 0; i < TILE; i++) {
+            row[i] = hone_exp(row[i] - max[i]);
+            sum[i] += row[i];
+        }
+    }
+    memcpy(state->sum, sum, sizeof sum);
+}
+
+HONE_VECTOR static void scale_row(float *out, const float *x, float factor, int64_t n) {
+    HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] = x[i] * factor;
+}
+
+// scores[key][query] for what is seen of the tile.
+static void score_tile(const context *c, const buffers *b, const float *keys, const hone_attention_view *view) {
+    const hone_kernels *const kernels = c->kernels;
+    for (int64_t q = 0; q < view->queries; q += kernels->tile_columns) {
+        int64_t low, high;
+        hone_attention_keys(view, q, q + kernels->tile_columns, &low, &high);
+        for (int64_t key = low; key < high; key += kernels->tile_rows)
+            kernels->tile(c->a.head, keys + key, TILE, b->queries + q, TILE, b->scores + key * TILE + q, TILE, false);
+    }
+}
+
+// sums[query] += sum over keys of scores[key][query] values[key].
+static void add_values(const context *c, const buffers *b, const float *values, int64_t step,
+                       const hone_attention_view *view) {
+    const hone_kernels *const kernels = c->kernels;
+    const int64_t padded = hone_attention_padded(c->a.head);
+    for (int64_t j = 0; j < padded; j += kernels->tile_columns)
+        for (int64_t q = 0; q < view->queries; q += kernels->tile_rows) {
+            int64_t low, high;
+            hone_attention_keys(view, q, q + kernels->tile_rows, &low, &high);
+            if (low < high)
+                kernels->tile(high - low, b->scores + low * TILE + q, TILE, values + low * step + j, step,
+                              b->sums + q * padded + j, padded, true);
+        }
+}
+
+// Adds key tile `tile` to the `queries` of a head that begin at t0.
+static void add_tile(const context *c, const buffers *b, running *state, int64_t head, int64_t t0, int64_t queries,
+                     int64_t tile) {
+    const hone_attention *const a = &c->a;
+    const int64_t kv = head / a->group, k0 = tile * TILE, padded = hone_attention_padded(a->head);
+    const int64_t left = keys_end(a) - k0, keys = left < TILE ? left : TILE;
+    hone_attention_view view;
+    if (!hone_attention_look(a, t0, queries, k0, keys, &view)) return;
+    score_tile(c, b, transposed_keys(c, kv, tile), &view);
+    if (!view.whole || queries < TILE) mask_scores(b->scores, &view);
+    soften(b->scores, view.least_low, view.most_high, state);
+    for (int64_t r = 0; r < queries; r++)
+        if (state->shrink[r] != 1) scale_row(b->sums + r * padded, b->sums + r * padded, state->shrink[r], padded);
+    int64_t step = a->k_columns;
+    const float *const values =
+        hone_attention_rows(a->v + k0 * a->k_columns + kv * a->head, &step, keys, a->head, b->values);
+    add_values(c, b, values, step, &view);
+}
+
+static buffers buffers_of(const context *c, int thread) {
+    const int64_t padded = hone_attention_padded(c->a.head);
+    buffers b = {.queries = hone_call_scratch(c->call, thread)};
+    b.scores = b.queries + hone_attention_transposed_floats(c->a.head);
+    b.sums = b.scores + ROWS * TILE;
+    b.values = b.sums + ROWS * padded;
+    return b;
 }
 
 static void tile_task(void *opaque, int64_t index, int thread) {
     const context *const c = opaque;
     const hone_attention *const a = &c->a;
     // The last tiles see the most keys: they go first, so that threads finish together.
-    const int64_t head = index % a->heads, tile = c->tiles - 1 - index / a->heads;
-    const int64_t t0 = tile * QUERY_TILE, t1 = t0 + QUERY_TILE < a->queries ? t0 + QUERY_TILE : a->queries;
-    float *const scores = hone_call_scratch(c->call, thread);
+    const int64_t head = index % a->heads, t0 = (c->query_tiles - 1 - index / a->heads) * TILE;
+    const int64_t queries = t0 + TILE < a->queries ? TILE : a->queries - t0, padded = hone_attention_padded(a->head);
+    const buffers b = buffers_of(c, thread);
     running state;
-    for (int r = 0; r < QUERY_TILE; r++) state.max[r] = -INFINITY, state.sum[r] = 0;
-    int64_t seen0 = t0, seen1 = t1, k0 = 0, k1 = a->keys;
-    bool first = true;
-    if (hone_attention_trim(a, &seen0, &seen1, &k0, &k1))
-        for (int64_t k = k0; k < k1; k += KEY_TILE, first = false)
-            add_keys(c, &state, scores, head, t0, t1, k, k + KEY_TILE < k1 ? k + KEY_TILE : k1, first);
-    for (int64_t r = 0; r < t1 - t0; r++) {
-        float *const out = c->out + (t0 + r) * a->q_columns + head * a->head;
-        const bool empty = state.max[r] == -INFINITY && state.sum[r] == 0;
-        if (empty)
-            memset(out, 0, (size_t)a->head * sizeof *out);
-        else
-            scale_row(out, 1.0f / state.sum[r], a->head);
-        c->lse[head * a->queries + t0 + r] = empty ? 0.0f : state.max[r] + hone_log(state.sum[r]);
+    for (int i = 0; i < TILE; i++) state.max[i] = -INFINITY, state.sum[i] = 0;
+    memset(b.sums, 0, (size_t)(ROWS * padded) * sizeof(float));
+    hone_attention_transpose(c->kernels, a->q + t0 * a->q_columns + head * a->head, a->q_columns, queries, a->head,
+                             a->scale, b.queries);
+    for (int64_t tile = 0; tile * TILE < keys_end(a); tile++) add_tile(c, &b, &state, head, t0, queries, tile);
+    for (int64_t r = 0; r < queries; r++) {
+        int64_t low, high;
+        hone_attention_range(a, t0 + r, &low, &high);
+        // All scores -infinity is not the same as no keys: it gives NaN.
+        const float factor = low < high ? 1.0f / state.sum[r] : 0.0f;
+        scale_row(c->out + (t0 + r) * a->q_columns + head * a->head, b.sums + r * padded, factor, a->head);
+        c->lse[head * a->queries + t0 + r] = low < high ? state.max[r] + hone_log(state.sum[r]) : 0.0f;
     }
 }
 
+// --- the operator ----------------------------------------------------------------------------------------------------
 static hone_status infer(const hone_op_call *call, hone_error *error) {
     HONE_TRY(hone_attention_check(call, 0, 3, error));
     const hone_tensor *const q = hone_operand_tensor(call, 0);
@@ -112,35 +192,40 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
     return HONE_OK;
 }
 
-static hone_attention resolve(const hone_op_call *call) {
-    hone_attention a = hone_attention_of(call, 0, 3);
-    a.offset = call->operands[7].integer;
-    a.window = call->operands[8].integer;
-    return a;
+static context resolve(const hone_op_call *call) {
+    context c = {.a = hone_attention_of(call, 0, 3), .call = call, .keys = call->workspace};
+    c.a.offset = call->operands[7].integer;
+    c.a.window = call->operands[8].integer;
+    c.out = call->outputs[0].data;
+    c.lse = call->outputs[1].data;
+    c.query_tiles = (c.a.queries + TILE - 1) / TILE;
+    c.key_tiles = (c.a.keys + TILE - 1) / TILE;
+    return c;
 }
 
 static hone_cpu_needs needs(const hone_op_call *call) {
-    const hone_attention a = resolve(call);
-    if (a.queries == 1) return hone_attention_one_needs(&a);
-    return (hone_cpu_needs){.thread_scratch_bytes = QUERY_TILE * KEY_TILE * sizeof(float)};
+    const context c = resolve(call);
+    const int64_t padded = hone_attention_padded(c.a.head), transposed = hone_attention_transposed_floats(c.a.head);
+    if (c.a.queries <= FEW_QUERIES) return hone_attention_one_needs(&c.a);
+    return (hone_cpu_needs){.workspace_bytes = (size_t)(c.a.kv_heads * c.key_tiles * transposed) * sizeof(float),
+                            .thread_scratch_bytes =
+                                (size_t)(transposed + ROWS * TILE + ROWS * padded + TILE * padded) * sizeof(float)};
 }
 
 static void cpu(const hone_op_call *call) {
-    context c = {
-        .a = resolve(call), .call = call, .out = call->outputs[0].data, .lse = call->outputs[1].data};
-    if (c.a.queries == 1) {
-        hone_attention_one(call, &c.a, c.out, c.lse);
-        return;
-    }
-    c.tiles = (c.a.queries + QUERY_TILE - 1) / QUERY_TILE;
-    hone_call_parallel(call, c.tiles * c.a.heads, tile_task, &c);
+    context c = resolve(call);
+    c.kernels = hone_kernels_get();
+    for (int64_t t = 0; t < c.a.queries && c.a.queries <= FEW_QUERIES; t++)
+        hone_attention_one(call, &c.a, t, c.out, c.lse);
+    if (c.a.queries <= FEW_QUERIES) return;
+    hone_call_ranges(call, (keys_end(&c.a) + TILE - 1) / TILE * c.a.kv_heads, 4, transpose_range, &c);
+    hone_call_parallel(call, c.query_tiles * c.a.heads, tile_task, &c);
 }
 
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
-    const hone_argument *const argument[] = {
-        hone_node_argument(call->node, 4), hone_node_argument(call->node, 5),
-        hone_node_argument(call->node, 6), hone_node_argument(call->node, 7),
-        hone_node_argument(call->node, 8)};
+    const hone_argument *const argument[] = {hone_node_argument(call->node, 4), hone_node_argument(call->node, 5),
+                                             hone_node_argument(call->node, 6), hone_node_argument(call->node, 7),
+                                             hone_node_argument(call->node, 8)};
     if (call->output_gradients[1].id) HONE_FAIL(error, UNSUPPORTED, "hone::attention: lse has no gradient");
     if (argument[3]->kind == HONE_ARGUMENT_LIVE || argument[3]->integer != 0)
         HONE_FAIL(error, UNSUPPORTED, "hone::attention: only offset 0 has a gradient");
@@ -155,11 +240,9 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
 }
 
 const hone_op hone_op_attention = {
-    .schema = "hone::attention(Tensor q, Tensor k, Tensor v, Tensor row_start, int heads, int kv_heads, "
-              "float scale, "
+    .schema = "hone::attention(Tensor q, Tensor k, Tensor v, Tensor row_start, int heads, int kv_heads, float scale, "
               "int offset=0, int window=0) -> (Tensor, Tensor)",
-    .summary = "out [T, H*hd] = softmax(scale * q k^T) v over keys [max(row_start, t - window + 1), t], t "
-               "from offset; "
+    .summary = "out [T, H*hd] = softmax(scale * q k^T) v over keys [max(row_start, t - window + 1), t], t from offset; "
                "and its logsumexp [H, T]",
     .infer = infer,
     .cpu = cpu,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the forward and backward passes of attention share: its shape, what a query may see, tiles.
+// What the forward and backward passes of attention share: its shape, what a query may see, products of tiles.
 #ifndef HONE_OPS_SDPA_ATTENTION_H
 #define HONE_OPS_SDPA_ATTENTION_H
 
+#include "ops/matmul/kernels.h"
 #include "ops/op.h"
-#include "ops/shared/vector.h"
 
 extern const hone_op hone_op_attention;
 extern const hone_op hone_op_attention_backward;
@@ -33,21 +33,42 @@ static inline void hone_attention_range(const hone_attention *a, int64_t t, int6
     *end = position + 1 < a->keys ? position + 1 : a->keys;
 }
 
-// Shrinks the block of queries [*t0, *t1) and keys [*k0, *k1) to the rows and columns in which something is
-// seen; false if nothing is.
-bool hone_attention_trim(const hone_attention *a, int64_t *t0, int64_t *t1, int64_t *k0, int64_t *k1);
+// --- tiles -----------------------------------------------------------------------------------------------------------
+// A tile is at most HONE_ATTENTION_TILE queries by as many keys, kept in rows of that many floats. The inner loops of
+// products (ops/matmul) write whole blocks of their own: buffers have HONE_ATTENTION_ROWS rows, and rows of features
+// are padded to hone_attention_padded.
+enum { HONE_ATTENTION_TILE = 64, HONE_ATTENTION_ROWS = HONE_ATTENTION_TILE + HONE_TILE_MOST_ROWS };
 
-// Rows of tiles are padded to whole lanes, so that no exponential is taken one by one.
-enum { HONE_ATTENTION_LANES = 16 };
-
-// Puts -infinity beside the seen part [a, b) of a row, out to whole lanes, and returns that wider range.
-HONE_INLINE void hone_attention_mask(float *row, int64_t *a, int64_t *b) {
-    const int64_t low = *a / HONE_ATTENTION_LANES * HONE_ATTENTION_LANES;
-    const int64_t high = (*b + HONE_ATTENTION_LANES - 1) / HONE_ATTENTION_LANES * HONE_ATTENTION_LANES;
-    for (int64_t j = low; j < *a; j++) row[j] = -__builtin_inff();
-    for (int64_t j = *b; j < high; j++) row[j] = -__builtin_inff();
-    *a = low;
-    *b = high;
+static inline int64_t hone_attention_padded(int64_t features) {
+    return (features + HONE_TILE_MOST_COLUMNS - 1) / HONE_TILE_MOST_COLUMNS * HONE_TILE_MOST_COLUMNS;
 }
+
+// Which keys of a tile each of its queries sees: [low, high) counted from the tile's first key; 0, 0 for none.
+typedef struct hone_attention_view {
+    int64_t queries, keys;
+    int32_t low[HONE_ATTENTION_TILE], high[HONE_ATTENTION_TILE];
+    int64_t least_low, most_high; // over all queries
+    bool whole;                   // every query sees every key
+} hone_attention_view;
+
+// False if nothing is seen.
+bool hone_attention_look(const hone_attention *a, int64_t first_query, int64_t queries, int64_t first_key, int64_t keys,
+                         hone_attention_view *view);
+// The keys that any of the queries [q0, q1) sees, and the queries that see any of the keys [k0, k1); *low >= *high for none.
+void hone_attention_keys(const hone_attention_view *view, int64_t q0, int64_t q1, int64_t *low, int64_t *high);
+void hone_attention_queries(const hone_attention_view *view, int64_t k0, int64_t k1, int64_t *low, int64_t *high);
+
+// [features][HONE_ATTENTION_TILE]: `count` rows of features, transposed and scaled; places behind them hold copies.
+static inline void hone_attention_transpose(const hone_kernels *kernels, const float *rows, int64_t step, int64_t count,
+                                            int64_t features, float factor, float *out) {
+    kernels->transpose(rows, step, count, HONE_ATTENTION_TILE, features, factor, out, HONE_ATTENTION_TILE);
+}
+// Floats of such a buffer: the inner loops read a little past its last row.
+static inline int64_t hone_attention_transposed_floats(int64_t features) {
+    return (features + 1) * HONE_ATTENTION_TILE;
+}
+
+// Rows of features wide enough for whole blocks: themselves when no padding is needed, else a copy in `room`.
+const float *hone_attention_rows(const float *rows, int64_t *step, int64_t count, int64_t features, float *room);
 
 #endif

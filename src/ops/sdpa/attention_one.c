@@ -12,12 +12,13 @@
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 
-enum { KEY_CHUNK = 256, LANES = HONE_ATTENTION_LANES };
+enum { KEY_CHUNK = 256, LANES = 16 };
 
 typedef struct context {
     const hone_attention *a;
     const hone_op_call *call;
-    float *parts; // [chunks of keys, heads, 2 + head]: max, sum, values
+    const float *q; // of the query
+    float *parts;   // [chunks of keys, heads, 2 + head]: max, sum, values
     int64_t first, end, first_chunk, chunks;
 } context;
 
@@ -26,8 +27,7 @@ static int64_t part_floats(const hone_attention *a) {
 }
 
 // scores[g, j] = scale * <q[g], k[j]> for the heads of a group.
-HONE_VECTOR static void score_keys(const hone_attention *a, const float *q, const float *k, int64_t n,
-                                   float *scores) {
+HONE_VECTOR static void score_keys(const hone_attention *a, const float *q, const float *k, int64_t n, float *scores) {
     for (int64_t j = 0; j < n; j++, k += a->k_columns)
         for (int64_t g = 0; g < a->group; g++) {
             const float *const query = q + g * a->head;
@@ -67,13 +67,15 @@ HONE_VECTOR static void sum_values(const hone_attention *a, const float *weights
     }
 }
 
+// Scores to exponentials relative to the largest of them. Places up to whole lanes are filled, so that no exponential
+// is taken one by one.
 HONE_VECTOR static void soften(float *row, int64_t n, float *max, float *sum) {
-    int64_t a = 0, b = n;
-    hone_attention_mask(row, &a, &b);
-    *max = hone_max_floats(row, b);
-    for (int64_t j = 0; j < b; j++) row[j] = hone_exp(row[j] - *max);
+    const int64_t whole = (n + LANES - 1) / LANES * LANES;
+    for (int64_t j = n; j < whole; j++) row[j] = -INFINITY;
+    *max = hone_max_floats(row, whole);
+    for (int64_t j = 0; j < whole; j++) row[j] = hone_exp(row[j] - *max);
     hone_f32x16 lanes = {0};
-    for (int64_t j = 0; j < b; j += LANES) lanes += *(const hone_f32x16 *)(row + j);
+    for (int64_t j = 0; j < whole; j += LANES) lanes += *(const hone_f32x16 *)(row + j);
     *sum = hone_sum_f32x16(&lanes);
 }
 
@@ -85,10 +87,9 @@ static void chunk_task(void *opaque, int64_t index, int thread) {
     const int64_t end = (chunk + 1) * KEY_CHUNK < c->end ? (chunk + 1) * KEY_CHUNK : c->end;
     float *const scores = hone_call_scratch(c->call, thread);
     const int64_t at = begin * a->k_columns + kv * a->head;
-    score_keys(a, a->q + kv * a->group * a->head, a->k + at, end - begin, scores);
+    score_keys(a, c->q + kv * a->group * a->head, a->k + at, end - begin, scores);
     for (int64_t g = 0; g < a->group; g++) {
-        float *const part =
-            c->parts + ((chunk - c->first_chunk) * a->heads + kv * a->group + g) * part_floats(a);
+        float *const part = c->parts + ((chunk - c->first_chunk) * a->heads + kv * a->group + g) * part_floats(a);
         soften(scores + g * KEY_CHUNK, end - begin, &part[0], &part[1]);
         sum_values(a, scores + g * KEY_CHUNK, a->v + at, end - begin, part + 2);
     }
@@ -119,16 +120,17 @@ hone_cpu_needs hone_attention_one_needs(const hone_attention *a) {
                             .thread_scratch_bytes = (size_t)a->group * KEY_CHUNK * sizeof(float)};
 }
 
-void hone_attention_one(const hone_op_call *call, const hone_attention *a, float *out, float *lse) {
-    context c = {.a = a, .call = call, .parts = call->workspace};
-    hone_attention_range(a, 0, &c.first, &c.end);
-    if (c.first >= c.end) {
-        memset(out, 0, (size_t)a->q_columns * sizeof *out);
-        memset(lse, 0, (size_t)a->heads * sizeof *lse);
-        return;
-    }
+void hone_attention_one(const hone_op_call *call, const hone_attention *a, int64_t t, float *out, float *lse) {
+    context c = {.a = a, .call = call, .q = a->q + t * a->q_columns, .parts = call->workspace};
+    out += t * a->q_columns;
+    hone_attention_range(a, t, &c.first, &c.end);
+    const bool empty = c.first >= c.end;
+    if (empty) memset(out, 0, (size_t)a->q_columns * sizeof *out);
     c.first_chunk = c.first / KEY_CHUNK;
-    c.chunks = (c.end - 1) / KEY_CHUNK - c.first_chunk + 1;
-    hone_call_parallel(call, c.chunks * a->kv_heads, chunk_task, &c);
-    for (int64_t head = 0; head < a->heads; head++) join_head(&c, head, out + head * a->head, lse + head);
+    c.chunks = empty ? 0 : (c.end - 1) / KEY_CHUNK - c.first_chunk + 1;
+    if (!empty) hone_call_parallel(call, c.chunks * a->kv_heads, chunk_task, &c);
+    for (int64_t head = 0; head < a->heads; head++) {
+        lse[head * a->queries + t] = 0;
+        if (!empty) join_head(&c, head, out + head * a->head, lse + head * a->queries + t);
+    }
 }

@@ -6,7 +6,7 @@
 #include "ops/sdpa/attention.h"
 
 hone_cpu_needs hone_attention_one_needs(const hone_attention *a);
-// a->queries must be 1; out [1, H*hd], lse [H, 1].
-void hone_attention_one(const hone_op_call *call, const hone_attention *a, float *out, float *lse);
+// Query t alone; out [T, H*hd], lse [H, T].
+void hone_attention_one(const hone_op_call *call, const hone_attention *a, int64_t t, float *out, float *lse);
 
 #endif
