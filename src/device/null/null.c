@@ -13,7 +13,8 @@ typedef struct null_device {
     hone_device *inner; // does the work
     hone_null_script script;
     uint64_t submits;
-    int waited; // answers "pending" given for the call in progress
+    int creating, reading; // answers "pending" given to the program_create or download in progress
+    int running;           // answers "pending" that wait still gives before what was submitted is done
 } null_device;
 
 typedef struct null_program {
@@ -21,13 +22,13 @@ typedef struct null_program {
     hone_program *inner;
 } null_program;
 
-// True while the caller must come again.
-static bool still_pending(null_device *device) {
-    if (device->waited < device->script.pending) {
-        device->waited++;
+// True while the caller must come again; counts in the counter of its own kind of call.
+static bool still_pending(const null_device *device, int *given) {
+    if (*given < device->script.pending) {
+        ++*given;
         return true;
     }
-    device->waited = 0;
+    *given = 0;
     return false;
 }
 
@@ -53,7 +54,7 @@ static hone_status null_upload(hone_buffer *buffer, size_t offset, const void *d
 
 static hone_status null_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
     null_device *const device = (null_device *)buffer->device;
-    if (still_pending(device)) return HONE_PENDING;
+    if (still_pending(device, &device->reading)) return HONE_PENDING;
     return device->inner->vtable->download(buffer, offset, data, bytes, error);
 }
 
@@ -72,7 +73,7 @@ static hone_status null_program_create(hone_device *base, const hone_plan *plan,
         }
         *out = &program->base;
     }
-    return still_pending(device) ? HONE_PENDING : HONE_OK;
+    return still_pending(device, &device->creating) ? HONE_PENDING : HONE_OK;
 }
 
 static void null_program_destroy(hone_program *base) {
@@ -85,6 +86,7 @@ static hone_status null_submit(hone_program *base, int segment, const double *li
                                hone_error *error) {
     null_device *const device = (null_device *)base->device;
     const uint64_t number = ++device->submits;
+    device->running = device->script.pending;
     if (device->script.fail_at_submit && number >= device->script.fail_at_submit)
         HONE_FAIL(error, DEVICE_LOST, "the device was lost at submit %llu", (unsigned long long)number);
     if (device->script.zeros_at_submit == number) {
@@ -97,7 +99,10 @@ static hone_status null_submit(hone_program *base, int segment, const double *li
 
 static hone_status null_wait(hone_program *base, hone_error *error) {
     (void)error;
-    return still_pending((null_device *)base->device) ? HONE_PENDING : HONE_OK;
+    null_device *const device = (null_device *)base->device;
+    if (device->running == 0) return HONE_OK;
+    device->running--;
+    return HONE_PENDING;
 }
 
 static uint32_t null_flags(hone_program *base) {
@@ -139,7 +144,7 @@ void hone_null_set_script(hone_device *base, const hone_null_script *script) {
     null_device *const device = (null_device *)base;
     device->script = *script;
     device->submits = 0;
-    device->waited = 0;
+    device->creating = device->reading = device->running = 0;
 }
 
 uint64_t hone_null_submits(const hone_device *base) {
