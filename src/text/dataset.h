@@ -85,6 +85,12 @@ typedef struct hone_dataset {
     size_t token_capacity, label_capacity, row_capacity, prompt_capacity;
 } hone_dataset;
 
+// How rows become text: {"messages"}, {"conversations"}, {"instruction","input","output"} and {"prompt","completion"} are
+// rendered in the model's chat format, where a prompt and an instruction are the user's and "system" beside them is the
+// system's message (a model that has no template takes prompt and completion bare). Their contents never hold control
+// tokens. {"text"} and .txt are taken as they are, control tokens included, and end with EOS. Ready-made {"ids"} are
+// trained where {"labels"} say so, or everywhere.
+//
 // Reads and checks a file: JSON lines or an array of rows, or one plain text (*.txt), which is cut into
 // windows of `sequence` tokens. Faults are HONE_BAD_DATA with file, line, column and a hint. If no row has
 // anything to learn that is HONE_BAD_DATA too. options may be NULL.
