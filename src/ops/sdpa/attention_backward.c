@@ -65,8 +65,13 @@ static float *transposed_tile(const context *c, int64_t head, int64_t tile) {
 }
 
 // --- before the tasks ------------------------------------------------------------------------------------------------
-HONE_VECTOR static double products(const float *x, const float *y, int64_t n) {
-    return hone_sum_products(x, y, n);
+HONE_VECTOR static float products(const float *x, const float *y, int64_t n) {
+    hone_f32x16 lanes = {0};
+    float rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) lanes += *(const hone_f32x16 *)(x + i) * *(const hone_f32x16 *)(y + i);
+    for (; i < n; i++) rest += x[i] * y[i];
+    return hone_sum_f32x16(&lanes) + rest;
 }
 
 // Delta, and the transposed tiles, of (head, query tile).
@@ -79,7 +84,7 @@ static void prepare_range(void *opaque, int64_t begin, int64_t end) {
         const int64_t at = t0 * a->q_columns + head * a->head;
         for (int64_t t = 0; t < count; t++)
             c->delta[head * a->queries + t0 + t] =
-                (float)products(c->d_out + at + t * a->q_columns, c->out + at + t * a->q_columns, a->head);
+                products(c->d_out + at + t * a->q_columns, c->out + at + t * a->q_columns, a->head);
         float *const to = transposed_tile(c, head, tile);
         hone_attention_transpose(c->kernels, a->q + at, a->q_columns, count, a->head, a->scale, to);
         hone_attention_transpose(c->kernels, c->d_out + at, a->q_columns, count, a->head, 1,
@@ -101,20 +106,13 @@ static void score_tile(const context *c, const hone_attention_view *view, const 
     }
 }
 
-// p and ds of one query over the seen keys [a, b), from its scores and dp; 0 beside them.
-HONE_VECTOR static void backward_row(float *p, float *ds, int64_t a, int64_t b, float lse, float delta, float scale) {
-    const int64_t low = a / LANES * LANES, high = (b + LANES - 1) / LANES * LANES;
-    HONE_INDEPENDENT for (int64_t j = low; j < high; j++) { // whole lanes, so that no exponential is taken alone
-        p[j] = hone_exp(p[j] - lse);
-        ds[j] = p[j] * (ds[j] - delta) * scale;
-    }
-    if (a > 0) {
-        memset(p, 0, (size_t)a * sizeof *p);
-        memset(ds, 0, (size_t)a * sizeof *ds);
-    }
-    if (b < TILE) {
-        memset(p + b, 0, (size_t)(TILE - b) * sizeof *p);
-        memset(ds + b, 0, (size_t)(TILE - b) * sizeof *ds);
+// p and ds of one query from its scores and dp; 0 for keys beside the seen ones [a, b).
+HONE_VECTOR static void backward_row(float *p, float *ds, int32_t a, int32_t b, float lse, float delta, float scale) {
+    HONE_INDEPENDENT for (int32_t j = 0; j < TILE; j++) {
+        const float e = hone_exp(p[j] - lse);
+        const int seen = (j >= a) & (j < b);
+        ds[j] = hone_select(seen, e * (ds[j] - delta) * scale, 0.0f);
+        p[j] = hone_select(seen, e, 0.0f);
     }
 }
 
@@ -137,11 +135,15 @@ HONE_VECTOR static void add_row(float *out, const float *x, int64_t n) {
     HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] += x[i];
 }
 
-// d_q of the tile's queries: ds[query][key] k[key] summed over keys, added to the chunk's part.
+// d_q of the tile's queries, ds[query][key] k[key] summed over keys: begins the chunk's part, or is added to it.
 static void add_over_keys(const context *c, const buffers *b, const hone_attention_view *view, const float *keys,
-                          int64_t step, float *part) {
+                          int64_t step, float *part, bool begins) {
     const hone_kernels *const kernels = c->kernels;
     const int64_t padded = hone_attention_padded(c->a.head);
+    // Whole blocks go straight to their place.
+    const bool direct = view->queries % kernels->tile_rows == 0 && padded == c->a.head;
+    float *const to = direct ? part : b->d_q;
+    const int64_t to_step = direct ? c->a.q_columns : padded;
     kernels->transpose(b->ds, TILE, view->queries, TILE, view->keys, 1, b->ds_transposed, TILE);
     for (int64_t j = 0; j < padded; j += kernels->tile_columns)
         for (int64_t q = 0; q < view->queries; q += kernels->tile_rows) {
@@ -149,14 +151,19 @@ static void add_over_keys(const context *c, const buffers *b, const hone_attenti
             hone_attention_keys(view, q, q + kernels->tile_rows, &low, &high);
             if (low >= high) low = high = 0; // writes zeros
             kernels->tile(high - low, b->ds_transposed + low * TILE + q, TILE, keys + low * step + j, step,
-                          b->d_q + q * padded + j, padded, false);
+                          to + q * to_step + j, to_step, direct && !begins);
         }
-    for (int64_t r = 0; r < view->queries; r++) add_row(part + r * c->a.q_columns, b->d_q + r * padded, c->a.head);
+    for (int64_t r = 0; r < view->queries && !direct; r++) {
+        if (begins)
+            memcpy(part + r * c->a.q_columns, to + r * padded, (size_t)c->a.head * sizeof(float));
+        else
+            add_row(part + r * c->a.q_columns, to + r * padded, c->a.head);
+    }
 }
 
 // The queries of a head that `view` shows, from t0 on, against the tile of keys that begins at k0, in `chunk`.
 static void add_tile(const context *c, const buffers *b, const hone_attention_view *view, int64_t chunk, int64_t head,
-                     int64_t t0, const float *keys, int64_t key_step) {
+                     int64_t t0, const float *keys, int64_t key_step, bool begins) {
     const hone_attention *const a = &c->a;
     const int64_t at = t0 * a->q_columns + head * a->head;
     const float *const left = transposed_tile(c, head, t0 / TILE);
@@ -172,7 +179,7 @@ static void add_tile(const context *c, const buffers *b, const hone_attention_vi
     const float *const d_out = hone_attention_rows(c->d_out + at, &out_step, view->queries, a->head, b->out_room);
     add_over_queries(c, view, b->p, d_out, out_step, b->d_v);
     add_over_queries(c, view, b->ds, q, q_step, b->d_k);
-    add_over_keys(c, b, view, keys, key_step, part_row(c, chunk, t0) + head * a->head);
+    add_over_keys(c, b, view, keys, key_step, part_row(c, chunk, t0) + head * a->head, begins);
 }
 
 static void clear_rows(float *rows, int64_t count, int64_t columns, int64_t stride) {
@@ -211,8 +218,14 @@ static void key_tile(const context *c, const buffers *b, int64_t kv, int64_t chu
     for (int64_t t0 = k0; t0 < a->queries; t0 += TILE) {
         const int64_t queries = a->queries - t0 < TILE ? a->queries - t0 : TILE;
         hone_attention_view view;
-        if (!hone_attention_look(a, t0, queries, k0, count, &view)) continue;
-        for (int64_t g = 0; g < a->group; g++) add_tile(c, b, &view, chunk, kv * a->group + g, t0, keys, key_step);
+        const bool begins = k0 == chunk * c->chunk; // the chunk's first keys
+        if (!hone_attention_look(a, t0, queries, k0, count, &view)) {
+            if (begins)
+                clear_rows(part_row(c, chunk, t0) + kv * a->group * a->head, queries, a->group * a->head, a->q_columns);
+            continue;
+        }
+        for (int64_t g = 0; g < a->group; g++)
+            add_tile(c, b, &view, chunk, kv * a->group + g, t0, keys, key_step, begins);
     }
     copy_rows(c->d_k + at, a->k_columns, b->d_k, padded, count, a->head);
     copy_rows(c->d_v + at, a->k_columns, b->d_v, padded, count, a->head);
@@ -226,9 +239,6 @@ static void chunk_task(void *opaque, int64_t index, int thread) {
     const int64_t begin = chunk * c->chunk, end = begin + c->chunk < a->keys ? begin + c->chunk : a->keys;
     buffers b;
     scratch_floats(c, hone_call_scratch(c->call, thread), &b);
-    if (part_rows(c, chunk) > 0)
-        clear_rows(part_row(c, chunk, begin) + kv * a->group * a->head, part_rows(c, chunk), a->group * a->head,
-                   a->q_columns);
     for (int64_t k = begin; k < end; k += TILE) key_tile(c, &b, kv, chunk, k, end - k < TILE ? end - k : TILE);
 }
 

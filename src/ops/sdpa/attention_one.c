@@ -12,11 +12,16 @@
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 
-enum { KEY_CHUNK = 256, LANES = 16 };
+enum {
+    KEY_CHUNK = 256,
+    NEAR_KEYS = 64, // whose values stay in the first cache for all heads of a group
+    LANES = 16
+};
 
 typedef struct context {
     const hone_attention *a;
     const hone_op_call *call;
+    const hone_kernels *kernels;
     const float *q; // of the query
     float *parts;   // [chunks of keys, heads, 2 + head]: max, sum, values
     int64_t first, end, first_chunk, chunks;
@@ -26,51 +31,36 @@ static int64_t part_floats(const hone_attention *a) {
     return 2 + a->head;
 }
 
-// scores[g, j] = scale * <q[g], k[j]> for the heads of a group.
-HONE_VECTOR static void score_keys(const hone_attention *a, const float *q, const float *k, int64_t n, float *scores) {
-    for (int64_t j = 0; j < n; j++, k += a->k_columns)
-        for (int64_t g = 0; g < a->group; g++) {
-            const float *const query = q + g * a->head;
-            hone_f32x16 lanes = {0};
-            float rest = 0;
-            int64_t i = 0;
-            for (; i + LANES <= a->head; i += LANES)
-                lanes += *(const hone_f32x16 *)(query + i) * *(const hone_f32x16 *)(k + i);
-            for (; i < a->head; i++) rest += query[i] * k[i];
-            scores[g * KEY_CHUNK + j] = (hone_sum_f32x16(&lanes) + rest) * a->scale;
-        }
-}
-
-// out = sum_j weights[j] * v[j].
-HONE_VECTOR static void sum_values(const hone_attention *a, const float *weights, const float *v, int64_t n,
+// out += sum_j weights[j] * v[j].
+HONE_VECTOR static void add_values(const hone_attention *a, const float *weights, const float *v, int64_t n,
                                    float *out) {
     int64_t i = 0;
     for (; i + 4 * LANES <= a->head; i += 4 * LANES) {
-        hone_f32x16 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        hone_f32x16 *const sum = (hone_f32x16 *)(out + i);
+        hone_f32x16 s0 = sum[0], s1 = sum[1], s2 = sum[2], s3 = sum[3];
         for (int64_t j = 0; j < n; j++) {
-            const float *const row = v + j * a->k_columns + i, w = weights[j];
-            s0 += *(const hone_f32x16 *)row * w;
-            s1 += *(const hone_f32x16 *)(row + LANES) * w;
-            s2 += *(const hone_f32x16 *)(row + 2 * LANES) * w;
-            s3 += *(const hone_f32x16 *)(row + 3 * LANES) * w;
+            const hone_f32x16 *const row = (const hone_f32x16 *)(v + j * a->k_columns + i);
+            s0 += row[0] * weights[j];
+            s1 += row[1] * weights[j];
+            s2 += row[2] * weights[j];
+            s3 += row[3] * weights[j];
         }
-        *(hone_f32x16 *)(out + i) = s0;
-        *(hone_f32x16 *)(out + i + LANES) = s1;
-        *(hone_f32x16 *)(out + i + 2 * LANES) = s2;
-        *(hone_f32x16 *)(out + i + 3 * LANES) = s3;
+        sum[0] = s0;
+        sum[1] = s1;
+        sum[2] = s2;
+        sum[3] = s3;
     }
-    if (i == a->head) return;
-    for (int64_t d = i; d < a->head; d++) out[d] = 0;
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; j < n && i < a->head; j++) {
         const float *const row = v + j * a->k_columns, w = weights[j];
         HONE_INDEPENDENT for (int64_t d = i; d < a->head; d++) out[d] += row[d] * w;
     }
 }
 
-// Scores to exponentials relative to the largest of them. Places up to whole lanes are filled, so that no exponential
+// Products to exponentials of scores relative to the largest of them. Places up to whole lanes are filled, so that no exponential
 // is taken one by one.
-HONE_VECTOR static void soften(float *row, int64_t n, float *max, float *sum) {
+HONE_VECTOR static void soften(float *row, int64_t n, float scale, float *max, float *sum) {
     const int64_t whole = (n + LANES - 1) / LANES * LANES;
+    for (int64_t j = 0; j < n; j++) row[j] *= scale;
     for (int64_t j = n; j < whole; j++) row[j] = -INFINITY;
     *max = hone_max_floats(row, whole);
     for (int64_t j = 0; j < whole; j++) row[j] = hone_exp(row[j] - *max);
@@ -87,11 +77,18 @@ static void chunk_task(void *opaque, int64_t index, int thread) {
     const int64_t end = (chunk + 1) * KEY_CHUNK < c->end ? (chunk + 1) * KEY_CHUNK : c->end;
     float *const scores = hone_call_scratch(c->call, thread);
     const int64_t at = begin * a->k_columns + kv * a->head;
-    score_keys(a, c->q + kv * a->group * a->head, a->k + at, end - begin, scores);
+    c->kernels->dots(a->head, c->q + kv * a->group * a->head, a->head, a->group, a->k + at, a->k_columns, end - begin,
+                     scores, KEY_CHUNK, 1, false);
+    float *const parts = c->parts + ((chunk - c->first_chunk) * a->heads + kv * a->group) * part_floats(a);
     for (int64_t g = 0; g < a->group; g++) {
-        float *const part = c->parts + ((chunk - c->first_chunk) * a->heads + kv * a->group + g) * part_floats(a);
-        soften(scores + g * KEY_CHUNK, end - begin, &part[0], &part[1]);
-        sum_values(a, scores + g * KEY_CHUNK, a->v + at, end - begin, part + 2);
+        float *const part = parts + g * part_floats(a);
+        soften(scores + g * KEY_CHUNK, end - begin, a->scale, &part[0], &part[1]);
+        memset(part + 2, 0, (size_t)a->head * sizeof *part);
+    }
+    for (int64_t j = 0; j < end - begin; j += NEAR_KEYS) {
+        const int64_t n = end - begin - j < NEAR_KEYS ? end - begin - j : NEAR_KEYS;
+        for (int64_t g = 0; g < a->group; g++)
+            add_values(a, scores + g * KEY_CHUNK + j, a->v + at + j * a->k_columns, n, parts + g * part_floats(a) + 2);
     }
 }
 
@@ -121,7 +118,8 @@ hone_cpu_needs hone_attention_one_needs(const hone_attention *a) {
 }
 
 void hone_attention_one(const hone_op_call *call, const hone_attention *a, int64_t t, float *out, float *lse) {
-    context c = {.a = a, .call = call, .q = a->q + t * a->q_columns, .parts = call->workspace};
+    context c = {
+        .a = a, .call = call, .kernels = hone_kernels_get(), .q = a->q + t * a->q_columns, .parts = call->workspace};
     out += t * a->q_columns;
     hone_attention_range(a, t, &c.first, &c.end);
     const bool empty = c.first >= c.end;

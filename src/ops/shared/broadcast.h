@@ -17,14 +17,12 @@ typedef struct hone_broadcast {
 } hone_broadcast;
 
 // One run: `count` outputs from element `out`; input i starts at element at[i] and moves by step[i], 0 or 1.
-typedef void hone_broadcast_run(void *context, int64_t out, const int64_t *at, const int64_t *step,
-                                int64_t count);
+typedef void hone_broadcast_run(void *context, int64_t out, const int64_t *at, const int64_t *step, int64_t count);
 
-void hone_broadcast_make(hone_broadcast *b, const hone_tensor_type *out,
-                         const hone_tensor_type *const *inputs, int count);
+void hone_broadcast_make(hone_broadcast *b, const hone_tensor_type *out, const hone_tensor_type *const *inputs,
+                         int count);
 // All runs of all output elements, in parallel blocks.
-void hone_broadcast_each(const hone_op_call *call, const hone_broadcast *b, hone_broadcast_run *run,
-                         void *context);
+void hone_broadcast_each(const hone_op_call *call, const hone_broadcast *b, hone_broadcast_run *run, void *context);
 
 // Gradient rules: `gradient` summed over the dimensions in which `input` was repeated, in input's shape.
 hone_value hone_broadcast_gradient(hone_graph *graph, hone_value gradient, hone_value input);

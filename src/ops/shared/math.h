@@ -39,8 +39,7 @@ HONE_INLINE float hone_exp(float x) {
     const float n = shifted - magic;
     const float r = (t - n * 0.693359375f) - n * -2.12194440e-4f; // the first product is exact
     const float p =
-        (((1.394121425e-03f * r + 8.363235074e-03f) * r + 4.166637413e-02f) * r + 1.666657665e-01f) * r +
-        0.5f;
+        (((1.394121425e-03f * r + 8.363235074e-03f) * r + 4.166637413e-02f) * r + 1.666657665e-01f) * r + 0.5f;
     const float e = 1.0f + (r + r * r * p);
     const int32_t power = (int32_t)(hone_float_bits(shifted) - hone_float_bits(magic));
     const int32_t half = power >> 1;
@@ -72,11 +71,10 @@ HONE_INLINE float hone_sigmoid(float x) {
 
 HONE_INLINE float hone_tanh(float x) {
     const float a = fabsf(x), z = x * x;
-    const float p =
-        ((((2.275910933e-03f * z - 8.329608339e-03f) * z + 2.176475582e-02f) * z - 5.395878452e-02f) * z +
-         1.333330177e-01f) *
-            z -
-        3.333333316e-01f;
+    const float p = ((((2.275910933e-03f * z - 8.329608339e-03f) * z + 2.176475582e-02f) * z - 5.395878452e-02f) * z +
+                     1.333330177e-01f) *
+                        z -
+                    3.333333316e-01f;
     const float near = x + x * z * p;
     const float far = 1.0f - 2.0f / (hone_exp(2.0f * a) + 1.0f);
     return hone_select(a < 0.625f, near, copysignf(far, x));

@@ -10,18 +10,15 @@
 typedef void hone_range_task(void *context, int64_t begin, int64_t end);
 
 // Runs task over [0, count) in ranges of `grain`; a single range runs on the calling thread.
-void hone_call_ranges(const hone_op_call *call, int64_t count, int64_t grain, hone_range_task *task,
-                      void *context);
+void hone_call_ranges(const hone_op_call *call, int64_t count, int64_t grain, hone_range_task *task, void *context);
 
 // Elements in ranges of HONE_BLOCK; rows in ranges of about as many elements.
-static inline void hone_call_elements(const hone_op_call *call, int64_t count, hone_range_task *task,
-                                      void *context) {
+static inline void hone_call_elements(const hone_op_call *call, int64_t count, hone_range_task *task, void *context) {
     hone_call_ranges(call, count, HONE_BLOCK, task, context);
 }
-static inline void hone_call_rows(const hone_op_call *call, int64_t rows, int64_t columns,
-                                  hone_range_task *task, void *context) {
-    hone_call_ranges(call, rows, columns < HONE_BLOCK ? HONE_BLOCK / (columns > 0 ? columns : 1) : 1, task,
-                     context);
+static inline void hone_call_rows(const hone_op_call *call, int64_t rows, int64_t columns, hone_range_task *task,
+                                  void *context) {
+    hone_call_ranges(call, rows, columns < HONE_BLOCK ? HONE_BLOCK / (columns > 0 ? columns : 1) : 1, task, context);
 }
 
 // Raises an error flag of the run; from any thread.

@@ -8,7 +8,7 @@
 // A function under HONE_VECTOR is compiled once for each level of the processor, the best chosen when the
 // program starts. All levels give the same bits: no sum is reassociated and nothing is fused unless the
 // source says so. Sanitizers instrument the code that chooses, which runs before they are ready.
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) &&      \
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) &&                \
     !defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #define HONE_VECTOR __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -35,15 +35,19 @@ typedef float hone_f32x16 __attribute__((vector_size(64), aligned(4), may_alias)
 typedef float hone_f32x8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double hone_f64x8 __attribute__((vector_size(64), aligned(8), may_alias));
 
-// Lanes added pairwise, the same tree on every machine.
+// Lanes added pairwise, half to half, the same tree on every machine.
 HONE_INLINE double hone_sum_f64x8(const hone_f64x8 *v) {
-    const hone_f64x8 a = *v;
-    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+    double a[8], b[4];
+    for (int i = 0; i < 8; i++) a[i] = (*v)[i];
+    for (int i = 0; i < 4; i++) b[i] = a[i] + a[i + 4];
+    return (b[0] + b[2]) + (b[1] + b[3]);
 }
 HONE_INLINE float hone_sum_f32x16(const hone_f32x16 *v) {
-    const hone_f32x16 a = *v;
-    return (((a[0] + a[8]) + (a[4] + a[12])) + ((a[2] + a[10]) + (a[6] + a[14]))) +
-           (((a[1] + a[9]) + (a[5] + a[13])) + ((a[3] + a[11]) + (a[7] + a[15])));
+    const hone_f32x8 a = __builtin_shufflevector(*v, *v, 0, 1, 2, 3, 4, 5, 6, 7);
+    const hone_f32x8 b = a + __builtin_shufflevector(*v, *v, 8, 9, 10, 11, 12, 13, 14, 15);
+    float c[4];
+    for (int i = 0; i < 4; i++) c[i] = b[i] + b[i + 4];
+    return (c[0] + c[2]) + (c[1] + c[3]);
 }
 
 // Sums in double over 8 lanes: exact products, no overflow for any finite float.
