@@ -92,7 +92,7 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     const bench_settings *const settings = opaque;
     hone_error error = {0};
     hone_status status = HONE_OK;
-    cli_interrupt_watch();
+    cli_interrupt_watch(NULL);
     if (settings->train) status = bench_training(settings, &error);
     if (status == HONE_OK && settings->generate) status = bench_generation(settings, &error);
     if (!settings->train && !settings->generate) status = bench_products(settings, &error);

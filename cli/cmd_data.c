@@ -65,10 +65,29 @@ static hone_status show_rows(const data_settings *settings, const hone_dataset *
     return status;
 }
 
+// The first of them; how many there are says "skipped".
+static void print_skipped_json(const hone_dataset_statistics *s, hone_text *text) {
+    const size_t named = s->skipped < HONE_SKIPPED_NAMED ? (size_t)s->skipped : HONE_SKIPPED_NAMED;
+    hone_text_append(text, "[", 1);
+    for (size_t i = 0; i < named; i++) {
+        const hone_skipped_row *const row = &s->skipped_rows[i];
+        const char *const reason = hone_skip_reason_text(row->reason);
+        hone_text_print(text, "%s{\"row\":%llu,\"line\":%llu,\"reason\":", i ? "," : "", (unsigned long long)row->row,
+                        (unsigned long long)row->line);
+        hone_text_json(text, reason, strlen(reason));
+        hone_text_append(text, "}", 1);
+    }
+    hone_text_append(text, "]", 1);
+}
+
 static hone_status print_statistics_json(const hone_dataset *data, hone_error *error) {
     cli_json json = {0};
     cli_data_json(&json, data);
     cli_json_text(&json, "chat_format", data->chat_format);
+    hone_text skipped = {0};
+    print_skipped_json(&data->statistics, &skipped);
+    cli_json_raw(&json, "skipped_rows", skipped.bytes ? skipped.bytes : "[]");
+    hone_text_clear(&skipped);
     return cli_json_print(&json, error);
 }
 

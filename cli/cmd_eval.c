@@ -239,7 +239,7 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     (void)count;
     const eval_settings *const settings = opaque;
     if (settings->show > 0 && !settings->answers) return cli_usage("--show needs --answers");
-    cli_interrupt_watch();
+    cli_interrupt_watch(NULL);
     evaluation e = {.settings = settings};
     hone_error error = {0};
     cli_progress_start(&e.progress, !settings->common.json && !settings->common.quiet);

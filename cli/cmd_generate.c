@@ -182,7 +182,7 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     if (!settings->prompt) return cli_usage("'hone generate' needs -p TEXT, the prompt");
     if (!settings->chat && (settings->system || settings->chat_format))
         return cli_usage("--system and --chat-format need --chat");
-    cli_interrupt_watch();
+    cli_interrupt_watch(NULL);
     generation g = {.settings = settings};
     hone_error error = {0};
     const hone_status status = run_all(&g, arguments[0], &error);

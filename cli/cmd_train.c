@@ -107,7 +107,7 @@ static bool ends_with_percent(const char *text) {
 // What the table cannot say; 0 or an exit code.
 static int check(const train_settings *s) {
     double part;
-    if (!s->output && !s->dry_run) return cli_usage("'hone train' needs -o RUN, the folder to make");
+    if (!s->output && (!s->dry_run || s->resume)) return cli_usage("'hone train' needs -o RUN, the folder to make");
     if (train_given(s, offsetof(train_settings, steps)) && train_given(s, offsetof(train_settings, epochs)))
         return cli_usage("--steps and --epochs say the same thing: give one of them");
     if (s->eval_every && !s->valid) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
@@ -154,7 +154,7 @@ static int run_train(void *opaque, const char *const *arguments, size_t count) {
     const train_settings *const settings = opaque;
     const int wrong = check(settings);
     if (wrong) return wrong;
-    cli_interrupt_watch();
+    cli_interrupt_watch("\nhone: finishing the step and saving; once more stops at once\n");
     train_run run = {.settings = settings,
                      .model_path = arguments[0],
                      .data_path = arguments[1],

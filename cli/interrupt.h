@@ -5,8 +5,9 @@
 
 #include <stdbool.h>
 
-// SIGINT and SIGTERM set the flag below from now on.
-void cli_interrupt_watch(void);
+// SIGINT, SIGTERM and SIGHUP (unless it is ignored, as nohup does) set the flag below from now on. The first prints
+// `notice` where standard error is a terminal; NULL = nothing.
+void cli_interrupt_watch(const char *notice);
 bool cli_interrupted(void);
 // A closed pipe and a file-size limit come as errors of write from now on.
 void cli_interrupt_ignore_write_signals(void);

@@ -54,6 +54,7 @@ typedef struct train_run {
     double first_loss, last_loss, eval_loss; // NaN: none yet
     int64_t tokens;
     int64_t skipped;
+    bool unheard; // standard output takes no more
 } train_run;
 
 // Whether the option was on the command line.

@@ -35,16 +35,26 @@ static bool save_due(const train_run *run, int64_t step) {
 
 // --- what is seen -------------------------------------------------------------------------------------------------------
 
-static hone_status print_line(const char *line, hone_error *error) {
+static hone_status flush(train_run *run, hone_error *error) {
+    const hone_status status = cli_flush(error);
+    run->unheard = status != HONE_OK;
+    return status;
+}
+
+static hone_status print_line(train_run *run, const char *line, hone_error *error) {
     printf("%s\n", line);
-    return cli_flush(error);
+    return flush(run, error);
 }
 
 static void print_step(const train_run *run, const hone_step_report *r) {
     const double left = run->step_seconds * (double)(r->steps - r->step);
-    printf("step %lld/%lld  loss %.4f  lr %.3g  gradient %.3g  %.0f tokens/s  %s left%s\n", (long long)r->step,
-           (long long)r->steps, r->loss, r->learning_rate, r->gradient_norm, (double)r->tokens / r->seconds,
-           cli_duration(left), r->skipped ? "  SKIPPED: not finite" : "");
+    printf("step %lld/%lld  ", (long long)r->step, (long long)r->steps);
+    if (r->skipped) {
+        printf("skipped: loss or gradient is not finite\n");
+        return;
+    }
+    printf("loss %.4f  lr %.3g  gradient %.3g  %.0f tokens/s  %s left\n", r->loss, r->learning_rate, r->gradient_norm,
+           (double)r->tokens / r->seconds, cli_duration(left));
 }
 
 // A line for each step with -v; where there is no progress line, about twenty in all.
@@ -57,11 +67,11 @@ static bool line_due(const train_run *run, const hone_step_report *r) {
 }
 
 static hone_status show_step(train_run *run, const hone_step_report *r, const char *line, hone_error *error) {
-    if (run->settings->common.json) return print_line(line, error);
+    if (run->settings->common.json) return print_line(run, line, error);
     if (line_due(run, r)) {
         cli_progress_clear(&run->progress);
         print_step(run, r);
-        HONE_TRY(cli_flush(error));
+        HONE_TRY(flush(run, error));
     }
     const double left = run->step_seconds * (double)(r->steps - r->step);
     cli_progress_show(&run->progress, r->step == r->steps, "step %lld/%lld  loss %.4f  %.0f tokens/s  %s left",
@@ -108,13 +118,13 @@ static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
     run->eval_loss = loss;
     hone_text line = {0};
     status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
-    if (status == HONE_OK && run->settings->common.json) status = print_line(line.bytes, error);
+    if (status == HONE_OK && run->settings->common.json) status = print_line(run, line.bytes, error);
     hone_text_clear(&line);
     if (status != HONE_OK || !for_people(run)) return status;
     cli_progress_clear(&run->progress);
     printf("step %lld/%lld  validation loss %.4f  perplexity %.4g\n", (long long)at, (long long)options_of(run)->steps,
            loss, exp(loss));
-    return cli_flush(error);
+    return flush(run, error);
 }
 
 static hone_status save(train_run *run, const char *what, bool last, hone_error *error) {
@@ -159,20 +169,21 @@ static hone_status open_folder(train_run *run, hone_error *error) {
 // One step and what follows it.
 static hone_status advance(train_run *run, hone_error *error) {
     hone_step_report r = {0};
-    const hone_status status = step(run, &r, error);
-    if (status == HONE_NOT_FINITE) {
-        // Bad steps have changed no weight: what was reached before them is kept.
-        hone_error second = {0};
-        if (save(run, "stopped: not finite", false, &second) != HONE_OK) cli_note("%s", second.message);
-    }
-    HONE_TRY(status);
+    HONE_TRY(step(run, &r, error));
     if (!cli_interrupted() && evaluation_due(run, r.step)) HONE_TRY(evaluate(run, r.step, error));
     return save_due(run, r.step) && !cli_interrupted() ? save(run, "in progress", false, error) : HONE_OK;
 }
 
-hone_status train_loop(train_run *run, hone_error *error) {
-    HONE_TRY(open_folder(run, error));
-    run->started = hone_clock_seconds();
+// What was reached is worth keeping when nobody reads the output any more, or when three bad steps in a row, which change
+// no weight, end the run.
+static void save_after(train_run *run, hone_status status) {
+    hone_error second = {0};
+    if ((status != HONE_NOT_FINITE && !run->unheard) || hone_trainer_done_steps(run->trainer) == 0) return;
+    const char *const what = run->unheard ? "stopped: its output was closed" : "stopped: not finite";
+    if (save(run, what, false, &second) != HONE_OK) cli_note("%s", second.message);
+}
+
+static hone_status loop(train_run *run, hone_error *error) {
     const int64_t begin = hone_trainer_done_steps(run->trainer);
     if (evaluation_due(run, begin) && !hone_metrics_evaluated(run->folder->metrics, begin))
         HONE_TRY(evaluate(run, begin, error));
@@ -182,6 +193,14 @@ hone_status train_loop(train_run *run, hone_error *error) {
         HONE_TRY(status);
     }
     return HONE_OK;
+}
+
+hone_status train_loop(train_run *run, hone_error *error) {
+    HONE_TRY(open_folder(run, error));
+    run->started = hone_clock_seconds();
+    const hone_status status = loop(run, error);
+    if (status != HONE_OK && status != HONE_INTERRUPTED) save_after(run, status);
+    return status;
 }
 
 // --- the end ----------------------------------------------------------------------------------------------------------------

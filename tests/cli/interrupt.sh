@@ -40,6 +40,18 @@ for signal in TERM INT; do
     [ "$(grep -o '"step":[0-9]*' $run/metrics.jsonl | sort | uniq -d | wc -l)" = 0 ] || fail "$called: a step stands twice"
 done
 
+# Nobody reads any more: an error, but what was reached is saved.
+called="train | head -n 2"
+# shellcheck disable=SC2086
+{
+    "$hone" train model.gguf data.jsonl -o pipe $settings --json 2>err
+    echo $? >code
+} | head -n 2 >out
+[ "$(cat code)" = 1 ] || fail "$called: exit code $(cat code)"
+says "cannot write to standard output"
+expect 0 info pipe/state.hone
+rm -f code
+
 # Killed without a word: what was saved before is whole.
 # shellcheck disable=SC2086
 "$hone" train model.gguf data.jsonl -o killed --batch 2 --rank 4 --steps 3000 --save-every 2 -q >out 2>err &

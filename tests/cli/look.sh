@@ -45,6 +45,8 @@ prints '"rows":1' '"chat_format":null'
 } >mixed.jsonl
 expect 0 data model.gguf mixed.jsonl
 prints "2 of 3 rows" "line 2"
+expect 0 data model.gguf mixed.jsonl --json
+prints '"skipped":1,' '"skipped_rows":[{"row":2,"line":2,"reason":"'
 expect 0 data model.gguf data.jsonl --sequence 40 --json
 prints '"truncated":'
 

@@ -105,6 +105,15 @@ says "head"
 expect 0 train untied.gguf data.jsonl -o head --steps 2 --target q,v,head -q
 expect 0 train model.gguf data.jsonl -o dropout --steps 2 --dropout 0.1 -q
 
+# A rate of far too much: the third bad step in a row ends the run; what was reached before is kept, without a NaN.
+expect 1 train model.gguf data.jsonl -o wild --steps 20 --lr 1e30 --clip 0 --json
+says "not finite" "third step in a row"
+[ "$(count '"skipped":true' out)" = 2 ] || fail "not two skipped steps before the last"
+[ "$(count '"loss":null' wild/metrics.jsonl)" = 2 ] || fail "metrics.jsonl has no null for a loss that is not finite"
+expect 0 info wild/state.hone
+expect 0 generate model.gguf --adapter wild -p x --max-tokens 2
+grep -qi nan wild/report.html && fail "NaN in report.html"
+
 # A rate of nothing learns nothing: that is an error, and no adapter.
 expect 1 train model.gguf data.jsonl -o nothing --steps 2 --lr 1e-300 -q
 says "learnt"
