@@ -24,7 +24,7 @@ typedef struct generate_settings {
 
 static const cli_option options[] = {
     {CLI_HEADING, .help = "Options"},
-    {CLI_TEXT, "prompt", 'p', .value = "TEXT", AT(prompt),
+    {CLI_TEXT, "prompt", 'p', .value = "TEXT", AT(prompt), .may_be_empty = true,
      .help = "what the model goes on from; - reads standard input"},
     {CLI_TEXT, "adapter", .value = "A", AT(adapter), .help = "LoRA: adapter.gguf, or a run or PEFT folder"},
     {CLI_INTEGER, "max-tokens", .value = "N", AT(max_tokens), .low = 1, .high = 1 << 24,
@@ -35,7 +35,8 @@ static const cli_option options[] = {
      .help = "sample from the likeliest tokens that have this probability together (1)"},
     {CLI_INTEGER, "seed", .value = "N", AT(seed), .low = 0, .high = 9007199254740992.0, .help = "of the sampling (1)"},
     {CLI_FLAG, "chat", AT(chat), .help = "the prompt is a user's message in the model's chat format"},
-    {CLI_TEXT, "system", .value = "TEXT", AT(system), .help = "with --chat: the system message (the format's own)"},
+    {CLI_TEXT, "system", .value = "TEXT", AT(system), .may_be_empty = true,
+     .help = "with --chat: the system message (the format's own)"},
     {CLI_TEXT, "chat-format", .value = "NAME", AT(chat_format), .help = "with --chat: instead of the model's own"},
     {CLI_FLAG, "special", AT(special), .help = "without --chat: control tokens in the prompt are recognised"},
     {CLI_END},

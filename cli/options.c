@@ -227,7 +227,7 @@ static int set_value(const cli_option *option, const char *value, void *settings
     void *const target = (char *)settings + option->offset;
     switch (option->kind) {
     case CLI_TEXT:
-        if (value[0] == 0) return cli_usage("--%s is empty", option->name);
+        if (value[0] == 0 && !option->may_be_empty) return cli_usage("--%s is empty", option->name);
         *(const char **)target = value;
         return 0;
     case CLI_INTEGER: {

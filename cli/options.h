@@ -30,6 +30,7 @@ typedef struct cli_option {
     size_t offset;     // of the target in the command's settings
     double low, high;
     bool above;               // low itself is not allowed
+    bool may_be_empty;        // TEXT
     const char *const *words; // CHOICE; NULL behind the last
     const char *help;         // with the default in brackets
 } cli_option;
