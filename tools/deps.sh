@@ -4,7 +4,7 @@
 set -eu
 
 packages="gcc g++ libc6-dev cmake ninja-build pkg-config unzip python3-pip
-    libjansson-dev libpcre2-dev libutf8proc-dev libxxhash-dev libopenblas-serial-dev libcmocka-dev"
+    libjansson-dev libpcre2-dev libutf8proc-dev libxxhash-dev libcmocka-dev"
 [ "${1:-}" = "--fuzz" ] && packages="$packages clang-19 libclang-rt-19-dev"
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
