@@ -51,10 +51,9 @@ static void update_range(void *opaque, int64_t begin, int64_t end) {
 static hone_status step_infer(const hone_op_call *call, hone_error *error) {
     for (size_t i = 0; i < 4; i++) {
         HONE_TRY(hone_op_want_dtype(call, i, HONE_DTYPE_F32, error));
-        HONE_OP_CHECK(
-            hone_shape_equal(&hone_operand_tensor(call, i)->type, &hone_operand_tensor(call, 0)->type),
-            "param, m, v and grad must have one shape, not %s and %s",
-            hone_op_type_text(hone_operand_tensor(call, 0)), hone_op_type_text(hone_operand_tensor(call, i)));
+        HONE_OP_CHECK(hone_shape_equal(&hone_operand_tensor(call, i)->type, &hone_operand_tensor(call, 0)->type),
+                      "param, m, v and grad must have one shape, not %s and %s",
+                      hone_op_type_text(hone_operand_tensor(call, 0)), hone_op_type_text(hone_operand_tensor(call, i)));
     }
     return HONE_OK;
 }
@@ -123,8 +122,7 @@ static hone_cpu_needs control_needs(const hone_op_call *call) {
 }
 
 static void control_cpu(const hone_op_call *call) {
-    const hone_tensor *const gradient = hone_operand_tensor(call, 0), *const loss =
-                                                                          hone_operand_tensor(call, 1);
+    const hone_tensor *const gradient = hone_operand_tensor(call, 0), *const loss = hone_operand_tensor(call, 1);
     context c = {.grad = gradient->data, .sums = call->workspace};
     hone_call_elements(call, hone_type_elements(&gradient->type), squares_range, &c);
     double sum = 0;
@@ -141,20 +139,17 @@ static void control_cpu(const hone_op_call *call) {
 }
 
 static const hone_op op_adamw_step = {
-    .schema =
-        "et_vk::adamw_step(Tensor(a!) param, Tensor(b!) m, Tensor(c!) v, Tensor grad, float lr, float beta1, "
-        "float beta2, float eps, float weight_decay, float bias_correction1, float bias_correction2) -> ()",
-    .summary =
-        "p -= lr*wd*p; m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g; p -= lr * (m/bc1) / (sqrt(v/bc2) + eps)",
+    .schema = "et_vk::adamw_step(Tensor(a!) param, Tensor(b!) m, Tensor(c!) v, Tensor grad, float lr, float beta1, "
+              "float beta2, float eps, float weight_decay, float bias_correction1, float bias_correction2) -> ()",
+    .summary = "p -= lr*wd*p; m = b1*m + (1-b1)*g; v = b2*v + (1-b2)*g*g; p -= lr * (m/bc1) / (sqrt(v/bc2) + eps)",
     .flags = HONE_OP_EFFECT,
     .infer = step_infer,
     .cpu = step_cpu,
 };
 static const hone_op op_adamw_step_guarded = {
-    .schema =
-        "hone::adamw_step_guarded(Tensor(a!) param, Tensor(b!) m, Tensor(c!) v, Tensor grad, Tensor control, "
-        "float lr, float beta1, float beta2, float eps, float weight_decay, float bias_correction1, "
-        "float bias_correction2) -> ()",
+    .schema = "hone::adamw_step_guarded(Tensor(a!) param, Tensor(b!) m, Tensor(c!) v, Tensor grad, Tensor control, "
+              "float lr, float beta1, float beta2, float eps, float weight_decay, float bias_correction1, "
+              "float bias_correction2) -> ()",
     .summary = "adamw_step with g = grad * control[1]; nothing changes where control[2] is 0",
     .flags = HONE_OP_EFFECT,
     .infer = guarded_infer,
@@ -168,5 +163,4 @@ static const hone_op op_gradient_control = {
     .cpu_needs = control_needs,
 };
 
-const hone_op *const hone_ops_adamw_step[] = {&op_adamw_step, &op_adamw_step_guarded, &op_gradient_control,
-                                              0};
+const hone_op *const hone_ops_adamw_step[] = {&op_adamw_step, &op_adamw_step_guarded, &op_gradient_control, 0};

@@ -8,31 +8,31 @@
 // One run of outputs; a and b move by their steps, 0 or 1. `alpha` scales b in sums and differences.
 typedef void run_f32(float *out, const float *a, const float *b, int64_t step_a, int64_t step_b, int64_t n,
                      float alpha);
-typedef void run_i32(int32_t *out, const int32_t *a, const int32_t *b, int64_t step_a, int64_t step_b,
-                     int64_t n, int32_t alpha);
+typedef void run_i32(int32_t *out, const int32_t *a, const int32_t *b, int64_t step_a, int64_t step_b, int64_t n,
+                     int32_t alpha);
 
-#define DEFINE_RUN(name, type, expression)                                                                   \
-    HONE_VECTOR static void name(type *out, const type *a, const type *b, int64_t step_a, int64_t step_b,    \
-                                 int64_t n, type alpha) {                                                    \
-        (void)alpha;                                                                                         \
-        if (step_a && step_b) {                                                                              \
-            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                               \
-                const type x = a[i], y = b[i];                                                               \
-                out[i] = (expression);                                                                       \
-            }                                                                                                \
-        } else if (step_a) {                                                                                 \
-            const type y = b[0];                                                                             \
-            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                               \
-                const type x = a[i];                                                                         \
-                out[i] = (expression);                                                                       \
-            }                                                                                                \
-        } else {                                                                                             \
-            const type x = a[0];                                                                             \
-            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                               \
-                const type y = b[i * step_b];                                                                \
-                out[i] = (expression);                                                                       \
-            }                                                                                                \
-        }                                                                                                    \
+#define DEFINE_RUN(name, type, expression)                                                                             \
+    HONE_VECTOR static void name(type *out, const type *a, const type *b, int64_t step_a, int64_t step_b, int64_t n,   \
+                                 type alpha) {                                                                         \
+        (void)alpha;                                                                                                   \
+        if (step_a && step_b) {                                                                                        \
+            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                         \
+                const type x = a[i], y = b[i];                                                                         \
+                out[i] = (expression);                                                                                 \
+            }                                                                                                          \
+        } else if (step_a) {                                                                                           \
+            const type y = b[0];                                                                                       \
+            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                         \
+                const type x = a[i];                                                                                   \
+                out[i] = (expression);                                                                                 \
+            }                                                                                                          \
+        } else {                                                                                                       \
+            const type x = a[0];                                                                                       \
+            HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                         \
+                const type y = b[i * step_b];                                                                          \
+                out[i] = (expression);                                                                                 \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 DEFINE_RUN(add_f32, float, x + alpha * y)
@@ -56,11 +56,11 @@ typedef struct context {
 static void run(void *opaque, int64_t out, const int64_t *at, const int64_t *step, int64_t count) {
     const context *const c = opaque;
     if (c->f32)
-        c->f32((float *)c->out + out, (const float *)c->a + at[0], (const float *)c->b + at[1], step[0],
-               step[1], count, (float)c->alpha);
+        c->f32((float *)c->out + out, (const float *)c->a + at[0], (const float *)c->b + at[1], step[0], step[1], count,
+               (float)c->alpha);
     else
-        c->i32((int32_t *)c->out + out, (const int32_t *)c->a + at[0], (const int32_t *)c->b + at[1], step[0],
-               step[1], count, (int32_t)c->alpha);
+        c->i32((int32_t *)c->out + out, (const int32_t *)c->a + at[0], (const int32_t *)c->b + at[1], step[0], step[1],
+               count, (int32_t)c->alpha);
 }
 
 // --- with a tensor
@@ -70,8 +70,7 @@ static hone_status infer_tensor(const hone_op_call *call, hone_error *error) {
     HONE_OP_CHECK(self->type.dtype == HONE_DTYPE_F32 || self->type.dtype == HONE_DTYPE_I32,
                   "elements must be f32 or i32, not %s", hone_op_type_text(self));
     HONE_TRY(hone_op_want_dtype(call, 1, self->type.dtype, error));
-    return hone_op_broadcast(call, &self->type, &hone_operand_tensor(call, 1)->type, &call->outputs[0].type,
-                             error);
+    return hone_op_broadcast(call, &self->type, &hone_operand_tensor(call, 1)->type, &call->outputs[0].type, error);
 }
 
 // Quotients of whole numbers would be real: only f32 is taken.
@@ -88,8 +87,8 @@ static void run_tensor(const hone_op_call *call, run_f32 *f32, run_i32 *i32) {
     else
         c.i32 = i32;
     c.alpha = call->operand_count > 2 ? call->operands[2].real : 1;
-    hone_broadcast_make(&c.broadcast, &call->outputs[0].type,
-                        (const hone_tensor_type *[]){&self->type, &other->type}, 2);
+    hone_broadcast_make(&c.broadcast, &call->outputs[0].type, (const hone_tensor_type *[]){&self->type, &other->type},
+                        2);
     hone_broadcast_each(call, &c.broadcast, run, &c);
 }
 
@@ -148,8 +147,8 @@ static hone_status mul_tensor_gradient(const hone_gradient_call *call, hone_erro
 
 static hone_status div_tensor_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
-    const hone_value self = hone_emit(call->graph, "aten::div.Tensor", HONE_T(hone_grad_out(call, 0)),
-                                      HONE_T(hone_grad_in(call, 1)));
+    const hone_value self =
+        hone_emit(call->graph, "aten::div.Tensor", HONE_T(hone_grad_out(call, 0)), HONE_T(hone_grad_in(call, 1)));
     if (call->wanted[0]) set(call, 0, self);
     if (call->wanted[1]) {
         const hone_value product =
@@ -166,8 +165,7 @@ static hone_status infer_scalar(const hone_op_call *call, hone_error *error) {
     HONE_OP_CHECK(self->type.dtype == HONE_DTYPE_F32 || self->type.dtype == HONE_DTYPE_I32,
                   "elements must be f32 or i32, not %s", hone_op_type_text(self));
     for (size_t i = 1; i < call->operand_count; i++)
-        HONE_OP_CHECK(self->type.dtype == HONE_DTYPE_F32 ||
-                          call->operands[i].real == (int32_t)call->operands[i].real,
+        HONE_OP_CHECK(self->type.dtype == HONE_DTYPE_F32 || call->operands[i].real == (int32_t)call->operands[i].real,
                       "%g is not a whole number, as i32 elements need", call->operands[i].real);
     call->outputs[0].type = self->type;
     return HONE_OK;
@@ -189,8 +187,7 @@ static void run_scalar(const hone_op_call *call, run_f32 *f32, run_i32 *i32) {
     else
         c.i32 = i32, c.b = &whole;
     c.alpha = call->operand_count > 2 ? call->operands[2].real : 1;
-    hone_broadcast_make(&c.broadcast, &call->outputs[0].type,
-                        (const hone_tensor_type *[]){&self->type, &scalar}, 2);
+    hone_broadcast_make(&c.broadcast, &call->outputs[0].type, (const hone_tensor_type *[]){&self->type, &scalar}, 2);
     hone_broadcast_each(call, &c.broadcast, run, &c);
 }
 
@@ -215,15 +212,15 @@ static hone_status pass_gradient(const hone_gradient_call *call, hone_error *err
 
 static hone_status mul_scalar_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
-    call->input_gradients[0] = hone_emit(call->graph, "aten::mul.Scalar", HONE_T(hone_grad_out(call, 0)),
-                                         *hone_node_argument(call->node, 1));
+    call->input_gradients[0] =
+        hone_emit(call->graph, "aten::mul.Scalar", HONE_T(hone_grad_out(call, 0)), *hone_node_argument(call->node, 1));
     return HONE_OK;
 }
 
 static hone_status div_scalar_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
-    call->input_gradients[0] = hone_emit(call->graph, "aten::div.Scalar", HONE_T(hone_grad_out(call, 0)),
-                                         *hone_node_argument(call->node, 1));
+    call->input_gradients[0] =
+        hone_emit(call->graph, "aten::div.Scalar", HONE_T(hone_grad_out(call, 0)), *hone_node_argument(call->node, 1));
     return HONE_OK;
 }
 
@@ -233,9 +230,8 @@ static hone_status accumulate_infer(const hone_op_call *call, hone_error *error)
     const hone_tensor *const into = hone_operand_tensor(call, 0), *const value = hone_operand_tensor(call, 1);
     HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
     HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_F32, error));
-    HONE_OP_CHECK(hone_shape_equal(&into->type, &value->type),
-                  "'value' must have the shape of 'into': %s and %s", hone_op_type_text(value),
-                  hone_op_type_text(into));
+    HONE_OP_CHECK(hone_shape_equal(&into->type, &value->type), "'value' must have the shape of 'into': %s and %s",
+                  hone_op_type_text(value), hone_op_type_text(into));
     return HONE_OK;
 }
 

@@ -62,8 +62,7 @@ static void rows(void *opaque, int64_t begin, int64_t end) {
         // A count that makes no sense gives NaN, which no guard mistakes for a result.
         const double share = c->n_valid > 0 ? 1 / c->n_valid : (double)NAN;
         c->losses[row] = (log(sum) + (max - logit)) * share;
-        const double rest =
-            (out[label] / sum - 1) * share; // before rounding, as the two are often nearly equal
+        const double rest = (out[label] / sum - 1) * share; // before rounding, as the two are often nearly equal
         scale(out, (float)(share / sum), n);
         out[label] = (float)rest;
     }
@@ -74,8 +73,7 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
     HONE_TRY(hone_op_want_rank(call, 0, 2, error));
     HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_I32, error));
     HONE_TRY(hone_op_want_rank(call, 1, 1, error));
-    const hone_tensor *const logits = hone_operand_tensor(call, 0), *const labels =
-                                                                        hone_operand_tensor(call, 1);
+    const hone_tensor *const logits = hone_operand_tensor(call, 0), *const labels = hone_operand_tensor(call, 1);
     HONE_OP_CHECK(labels->type.dims[0] == logits->type.dims[0], "labels %s must be one a row of logits %s",
                   hone_op_type_text(labels), hone_op_type_text(logits));
     HONE_OP_CHECK(logits->type.dims[1] > 0 || logits->type.dims[0] == 0, "logits %s have no columns",
@@ -86,8 +84,7 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
 }
 
 static hone_cpu_needs needs(const hone_op_call *call) {
-    return (hone_cpu_needs){.workspace_bytes =
-                                (size_t)hone_operand_tensor(call, 0)->type.dims[0] * sizeof(double)};
+    return (hone_cpu_needs){.workspace_bytes = (size_t)hone_operand_tensor(call, 0)->type.dims[0] * sizeof(double)};
 }
 
 static void cpu(const hone_op_call *call) {
@@ -110,9 +107,8 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     if (call->output_gradients[1].id)
         HONE_FAIL(error, UNSUPPORTED, "et_vk::fused_ce: its output dlogits has no gradient of its own");
     if (call->wanted[0])
-        call->input_gradients[0] =
-            hone_emit(call->graph, "aten::mul.Tensor", HONE_T(hone_node_output(call->node, 1)),
-                      HONE_T(hone_grad_out(call, 0)));
+        call->input_gradients[0] = hone_emit(call->graph, "aten::mul.Tensor", HONE_T(hone_node_output(call->node, 1)),
+                                             HONE_T(hone_grad_out(call, 0)));
     return HONE_OK;
 }
 

@@ -8,7 +8,7 @@ static void reduce(const hone_reference *run, const hone_argument *dims, bool me
     const int64_t outputs = hone_case_count(&run->output_types[0]), count = hone_case_count(type);
     bool gone[HONE_MAX_RANK] = {false};
     for (int d = 0; d < type->rank; d++) gone[d] = !dims || dims->count == 0;
-    for (size_t i = 0; dims && i < dims->count; i++)
+    for (size_t i = 0; dims && i < dims->count && type->rank > 0; i++)
         gone[dims->integers[i] < 0 ? dims->integers[i] + type->rank : dims->integers[i]] = true;
     for (int64_t o = 0; o < outputs; o++) run->outputs[0][o] = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -26,8 +26,7 @@ HONE_INLINE double row_scale(const float *x, int64_t n, double eps) {
 
 // --- forward
 // ---------------------------------------------------------------------------------------------------------
-HONE_VECTOR static void normalise_row(float *out, const float *x, const float *weight, int64_t n,
-                                      double eps) {
+HONE_VECTOR static void normalise_row(float *out, const float *x, const float *weight, int64_t n, double eps) {
     const float scale = (float)row_scale(x, n, eps);
     HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] = x[i] * scale * weight[i];
 }
@@ -40,12 +39,11 @@ static void normalise_rows(void *opaque, int64_t begin, int64_t end) {
 
 // x at operand `at`, weight behind it.
 static hone_status check_weight(const hone_op_call *call, size_t at, hone_error *error) {
-    const hone_tensor *const x = hone_operand_tensor(call, at), *const weight =
-                                                                    hone_operand_tensor(call, at + 1);
+    const hone_tensor *const x = hone_operand_tensor(call, at), *const weight = hone_operand_tensor(call, at + 1);
     HONE_TRY(hone_op_want_dtype(call, at + 1, HONE_DTYPE_F32, error));
     HONE_TRY(hone_op_want_rank(call, at + 1, 1, error));
-    HONE_OP_CHECK(weight->type.dims[0] == hone_type_columns(&x->type),
-                  "weight %s must be as long as rows of %s", hone_op_type_text(weight), hone_op_type_text(x));
+    HONE_OP_CHECK(weight->type.dims[0] == hone_type_columns(&x->type), "weight %s must be as long as rows of %s",
+                  hone_op_type_text(weight), hone_op_type_text(x));
     return HONE_OK;
 }
 
@@ -80,15 +78,14 @@ static hone_status norm_gradient(const hone_gradient_call *call, hone_error *err
         call->input_gradients[0] =
             hone_emit(call->graph, "hone::rms_norm_backward", HONE_T(d), HONE_T(x), HONE_T(weight), eps);
     if (call->wanted[1])
-        call->input_gradients[1] =
-            hone_emit(call->graph, "hone::rms_norm_weight_backward", HONE_T(d), HONE_T(x), eps);
+        call->input_gradients[1] = hone_emit(call->graph, "hone::rms_norm_weight_backward", HONE_T(d), HONE_T(x), eps);
     return HONE_OK;
 }
 
 // --- d_x
 // -------------------------------------------------------------------------------------------------------------
-HONE_VECTOR static void backward_row(float *d_x, const float *d_out, const float *x, const float *weight,
-                                     int64_t n, double eps) {
+HONE_VECTOR static void backward_row(float *d_x, const float *d_out, const float *x, const float *weight, int64_t n,
+                                     double eps) {
     const double scale = row_scale(x, n, eps);
     hone_f64x8 lanes = {0};
     double rest = 0;
@@ -160,8 +157,7 @@ HONE_VECTOR static void weight_columns(const context *c, int64_t begin, int64_t 
     double sums[COLUMN_BLOCK] = {0};
     const int64_t n = end - begin;
     for (int64_t row = 0; row < c->rows; row++) {
-        const float *const d = c->d_out + row * c->columns + begin, *const x =
-                                                                        c->x + row * c->columns + begin;
+        const float *const d = c->d_out + row * c->columns + begin, *const x = c->x + row * c->columns + begin;
         const double scale = c->scales[row];
         HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) sums[i] += (double)d[i] * x[i] * scale;
     }
@@ -174,8 +170,7 @@ static void weight_range(void *opaque, int64_t begin, int64_t end) {
 
 static hone_status weight_backward_infer(const hone_op_call *call, hone_error *error) {
     HONE_TRY(check_d_out(call, error));
-    call->outputs[0].type =
-        hone_type(HONE_DTYPE_F32, 1, hone_type_columns(&hone_operand_tensor(call, 1)->type));
+    call->outputs[0].type = hone_type(HONE_DTYPE_F32, 1, hone_type_columns(&hone_operand_tensor(call, 1)->type));
     return HONE_OK;
 }
 
@@ -221,5 +216,4 @@ static const hone_op op_rms_norm_weight_backward = {
     .cpu_needs = weight_backward_needs,
 };
 
-const hone_op *const hone_ops_rms_norm[] = {&op_rms_norm, &op_rms_norm_backward, &op_rms_norm_weight_backward,
-                                            0};
+const hone_op *const hone_ops_rms_norm[] = {&op_rms_norm, &op_rms_norm_backward, &op_rms_norm_weight_backward, 0};

@@ -22,8 +22,8 @@ typedef struct context {
     bool inverse, halves;
 } context;
 
-HONE_VECTOR static void turn_neighbours(float *out, const float *x, const float *cosines, const float *sines,
-                                        int64_t n, float sign) {
+HONE_VECTOR static void turn_neighbours(float *out, const float *x, const float *cosines, const float *sines, int64_t n,
+                                        float sign) {
     HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {
         const float a = x[2 * i], b = x[2 * i + 1], s = sign * sines[i];
         out[2 * i] = a * cosines[i] - b * s;
@@ -31,8 +31,8 @@ HONE_VECTOR static void turn_neighbours(float *out, const float *x, const float 
     }
 }
 
-HONE_VECTOR static void turn_halves(float *out, const float *x, const float *cosines, const float *sines,
-                                    int64_t n, float sign) {
+HONE_VECTOR static void turn_halves(float *out, const float *x, const float *cosines, const float *sines, int64_t n,
+                                    float sign) {
     HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {
         const float a = x[i], b = x[i + n], s = sign * sines[i];
         out[i] = a * cosines[i] - b * s;
@@ -45,8 +45,7 @@ static void turn_rows(void *opaque, int64_t begin, int64_t end) {
     const float sign = c->inverse ? -1.0f : 1.0f;
     for (int64_t row = begin; row < end; row++) {
         const int64_t position = hone_call_index(c->call, c->positions[row], c->table);
-        const float *const cosines = c->cosines + position * c->pairs, *const sines =
-                                                                           c->sines + position * c->pairs;
+        const float *const cosines = c->cosines + position * c->pairs, *const sines = c->sines + position * c->pairs;
         for (int head = 0; head < c->heads; head++) {
             const int64_t at = row * c->columns + head * c->head;
             if (c->halves)
@@ -75,11 +74,10 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
                   "cosines %s and sines %s must have one shape", hone_op_type_text(cosines),
                   hone_op_type_text(hone_operand_tensor(call, 2)));
     HONE_OP_CHECK(2 * cosines->type.dims[1] <= x->type.dims[1] / heads,
-                  "a table of %lld pairs does not fit heads of %lld features",
-                  (long long)cosines->type.dims[1], (long long)(x->type.dims[1] / heads));
-    HONE_OP_CHECK(hone_operand_tensor(call, 3)->type.dims[0] == x->type.dims[0],
-                  "positions %s must be one a row of %s", hone_op_type_text(hone_operand_tensor(call, 3)),
-                  hone_op_type_text(x));
+                  "a table of %lld pairs does not fit heads of %lld features", (long long)cosines->type.dims[1],
+                  (long long)(x->type.dims[1] / heads));
+    HONE_OP_CHECK(hone_operand_tensor(call, 3)->type.dims[0] == x->type.dims[0], "positions %s must be one a row of %s",
+                  hone_op_type_text(hone_operand_tensor(call, 3)), hone_op_type_text(x));
     HONE_OP_CHECK(cosines->type.dims[0] >= 1 || x->type.dims[0] == 0, "the table has no positions");
     call->outputs[0].type = x->type;
     return HONE_OK;
@@ -105,17 +103,16 @@ static void cpu(const hone_op_call *call) {
 
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
-    call->input_gradients[0] = hone_emit(
-        call->graph, "hone::rope", HONE_T(hone_grad_out(call, 0)), HONE_T(hone_grad_in(call, 1)),
-        HONE_T(hone_grad_in(call, 2)), HONE_T(hone_grad_in(call, 3)), *hone_node_argument(call->node, 4),
-        HONE_B(!hone_node_argument(call->node, 5)->integer), *hone_node_argument(call->node, 6));
+    call->input_gradients[0] =
+        hone_emit(call->graph, "hone::rope", HONE_T(hone_grad_out(call, 0)), HONE_T(hone_grad_in(call, 1)),
+                  HONE_T(hone_grad_in(call, 2)), HONE_T(hone_grad_in(call, 3)), *hone_node_argument(call->node, 4),
+                  HONE_B(!hone_node_argument(call->node, 5)->integer), *hone_node_argument(call->node, 6));
     return HONE_OK;
 }
 
 static const hone_op op_rope = {
-    .schema =
-        "hone::rope(Tensor x, Tensor cosines, Tensor sines, Tensor positions, int heads, bool inverse=False, "
-        "bool halves=False) -> Tensor",
+    .schema = "hone::rope(Tensor x, Tensor cosines, Tensor sines, Tensor positions, int heads, bool inverse=False, "
+              "bool halves=False) -> Tensor",
     .summary = "turns feature pairs of each head of x [T, H*hd] by the table's angle at the row's position",
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = infer,

@@ -6,8 +6,8 @@
 
 #include "ops/shared/parallel.h"
 
-void hone_broadcast_make(hone_broadcast *b, const hone_tensor_type *out,
-                         const hone_tensor_type *const *inputs, int count) {
+void hone_broadcast_make(hone_broadcast *b, const hone_tensor_type *out, const hone_tensor_type *const *inputs,
+                         int count) {
     int64_t step[HONE_BROADCAST_INPUTS] = {1, 1, 1};
     *b = (hone_broadcast){.inputs = count, .count = hone_type_elements(out)};
     // From the innermost dimension outwards; the list is turned round at the end.
@@ -15,8 +15,7 @@ void hone_broadcast_make(hone_broadcast *b, const hone_tensor_type *out,
         const int64_t size = out->dims[out->rank - from_last];
         int64_t stride[HONE_BROADCAST_INPUTS];
         for (int i = 0; i < count; i++) {
-            const int64_t own =
-                from_last <= inputs[i]->rank ? inputs[i]->dims[inputs[i]->rank - from_last] : 1;
+            const int64_t own = from_last <= inputs[i]->rank ? inputs[i]->dims[inputs[i]->rank - from_last] : 1;
             stride[i] = own == 1 ? 0 : step[i];
             step[i] *= own;
         }
@@ -81,8 +80,7 @@ static void each_range(void *context, int64_t begin, int64_t end) {
     }
 }
 
-void hone_broadcast_each(const hone_op_call *call, const hone_broadcast *b, hone_broadcast_run *run,
-                         void *context) {
+void hone_broadcast_each(const hone_op_call *call, const hone_broadcast *b, hone_broadcast_run *run, void *context) {
     each e = {.b = b, .run = run, .context = context};
     hone_call_elements(call, b->count, each_range, &e);
 }
@@ -98,7 +96,6 @@ hone_value hone_broadcast_gradient(hone_graph *graph, hone_value gradient, hone_
         const int own = d - (from->rank - target.rank);
         if (own < 0 || (target.dims[own] == 1 && from->dims[d] != 1)) dims[count++] = d;
     }
-    if (count > 0)
-        gradient = hone_emit(graph, "aten::sum.dim_IntList", HONE_T(gradient), HONE_IS(dims, count));
+    if (count > 0) gradient = hone_emit(graph, "aten::sum.dim_IntList", HONE_T(gradient), HONE_IS(dims, count));
     return hone_emit(graph, "aten::view_copy", HONE_T(gradient), HONE_IS(target.dims, (size_t)target.rank));
 }

@@ -16,8 +16,7 @@ static void run_range(void *context, int64_t index, int thread) {
     r->task(r->context, begin, end);
 }
 
-void hone_call_ranges(const hone_op_call *call, int64_t count, int64_t grain, hone_range_task *task,
-                      void *context) {
+void hone_call_ranges(const hone_op_call *call, int64_t count, int64_t grain, hone_range_task *task, void *context) {
     if (count <= 0) return;
     if (count <= grain) {
         task(context, 0, count);
