@@ -14,7 +14,11 @@ typedef struct context {
 
 static void fill_range(void *opaque, int64_t begin, int64_t end) {
     const context *const c = opaque;
-    for (int64_t i = begin; i < end; i++) memcpy(c->out + (size_t)i * c->element, c->bytes, c->element);
+    char *const to = c->out + (size_t)begin * c->element;
+    const size_t bytes = (size_t)(end - begin) * c->element;
+    memcpy(to, c->bytes, c->element);
+    for (size_t done = c->element; done < bytes; done *= 2) // what is there already, copied behind itself
+        memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
 // The number as one element of `dtype`.
@@ -48,11 +52,22 @@ static void encode(hone_dtype dtype, const hone_operand *number, unsigned char *
     }
 }
 
-static void fill(const hone_op_call *call, const hone_operand *number) {
+void hone_fill_number(const hone_op_call *call, const hone_operand *number) {
     const hone_tensor *const out = &call->outputs[0];
     context c = {.out = out->data, .element = hone_dtype_bytes(out->type.dtype)};
     encode(out->type.dtype, number, c.bytes);
     hone_call_elements(call, hone_type_elements(&out->type), fill_range, &c);
+}
+
+hone_status hone_check_number(const hone_op_call *call, const hone_operand *number, hone_dtype dtype,
+                              hone_error *error) {
+    const double x = number->real;
+    const double low = dtype == HONE_DTYPE_I8 ? INT8_MIN : dtype == HONE_DTYPE_I32 ? INT32_MIN : 0;
+    const double high = dtype == HONE_DTYPE_I8 ? INT8_MAX : dtype == HONE_DTYPE_I32 ? INT32_MAX : UINT8_MAX;
+    if (number->live || (dtype != HONE_DTYPE_I8 && dtype != HONE_DTYPE_I32 && dtype != HONE_DTYPE_U8)) return HONE_OK;
+    HONE_OP_CHECK(x >= low && x <= high && x == (double)(int64_t)x, "%g is no number of type %s", x,
+                  hone_dtype_name(dtype));
+    return HONE_OK;
 }
 
 // ATen's rule: what is not given comes from the kind of the number.
@@ -89,7 +104,7 @@ static hone_status fill_infer(const hone_op_call *call, hone_error *error) {
 }
 
 static void full_cpu(const hone_op_call *call) {
-    fill(call, &call->operands[1]);
+    hone_fill_number(call, &call->operands[1]);
 }
 
 const hone_op hone_op_full = {

@@ -19,10 +19,16 @@ void hone_move_strides(const hone_tensor_type *type, int64_t *strides);
 // ATen's code of an element type (6 is float), as ScalarType arguments carry it.
 hone_status hone_scalar_type(const hone_op_call *call, int64_t code, hone_dtype *out, hone_error *error);
 
+// Output 0 filled with one number; and the check that an element of `dtype` can hold it.
+void hone_fill_number(const hone_op_call *call, const hone_operand *number);
+hone_status hone_check_number(const hone_op_call *call, const hone_operand *number, hone_dtype dtype,
+                              hone_error *error);
+
 extern const hone_op hone_op_view, hone_op_unsqueeze, hone_op_squeeze, hone_op_squeeze_dim, hone_op_squeeze_dims;
 extern const hone_op hone_op_clone, hone_op_permute, hone_op_expand;
 extern const hone_op hone_op_select, hone_op_select_backward, hone_op_slice, hone_op_slice_backward;
 extern const hone_op hone_op_cat, hone_op_split;
 extern const hone_op hone_op_full, hone_op_full_like, hone_op_fill;
+extern const hone_op hone_op_pad, hone_op_flip, hone_op_repeat, hone_op_arange;
 
 #endif

@@ -155,5 +155,7 @@ const hone_op *const hone_ops_shape[] = {
     &hone_op_slice,        &hone_op_slice_backward,
     &hone_op_cat,          &hone_op_split,
     &hone_op_full,         &hone_op_full_like,
-    &hone_op_fill,         0,
+    &hone_op_fill,         &hone_op_pad,
+    &hone_op_flip,         &hone_op_repeat,
+    &hone_op_arange,       0,
 };
