@@ -23,5 +23,6 @@
 #include <hone/graph.h>
 #include <hone/model.h>
 #include <hone/train.h>
+#include <hone/program.h>
 
 #endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening a program: its ports, the scopes of its values, and the graph for the shapes in the file.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/pte_builder.h"
+
+// --- scopes ---------------------------------------------------------------------------------------------------------
+
+static hone_status open_scope(pte_scope *scope, hone_flat *flat, int delegate, uint32_t count, hone_error *error) {
+    *scope = (pte_scope){.delegate = delegate, .flat = flat, .count = count};
+    HONE_TRY(HONE_NEW_ARRAY(&scope->storage, count, "the values of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&scope->mutations, count, "the values of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&scope->held, count, "the values of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&scope->bindings, count, "the values of a program", error));
+    for (uint32_t i = 0; i < count; i++) scope->storage[i] = i;
+    return HONE_OK;
+}
+
+static void close_scope(pte_scope *scope) {
+    hone_free(scope->storage);
+    hone_free(scope->mutations);
+    hone_free(scope->held);
+    hone_free(scope->bindings);
+}
+
+static hone_status open_scopes(hone_pte *pte, hone_error *error) {
+    const uint32_t count = pte->method.delegates.count;
+    HONE_TRY(HONE_NEW_ARRAY(&pte->blobs, count, "the delegates of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->delegates, count, "the delegates of a program", error));
+    HONE_TRY(open_scope(&pte->scope, &pte->file->flat, -1, pte->method.values.count, error));
+    uint64_t bytes = 0;
+    for (uint32_t d = 0; d < count; d++) {
+        hone_pte_blob *const blob = &pte->blobs[d];
+        HONE_TRY(hone_pte_blob_read(pte->file, &pte->method, d, blob, error));
+        bytes += blob->flat.size;
+        HONE_FAIL_IF(bytes > pte->file->source->size, error, BAD_FORMAT,
+                     "'%s': its delegates overlap (byte %" PRIu64 "): the file is damaged", pte->file->flat.file,
+                     blob->whole.offset);
+        HONE_TRY(open_scope(&pte->delegates[d], &blob->flat, (int)d, blob->values.count, error));
+    }
+    return HONE_OK;
+}
+
+// --- ports ----------------------------------------------------------------------------------------------------------
+
+// Type and name of a value of the method as the host sees it.
+static hone_status describe(hone_pte *pte, uint32_t id, const char *word, uint32_t index, hone_pte_port *out,
+                            hone_error *error) {
+    hone_pte_value value;
+    char name[32];
+    HONE_TRY(hone_pte_method_value(pte->file, &pte->method, id, &value, error));
+    switch (value.kind) {
+    case HONE_PTE_TENSOR:
+        out->type = value.type;
+        (void)hone_pte_dtype(value.code, &out->type.dtype);
+        out->bounded = value.bounded;
+        break;
+    case HONE_PTE_REAL:
+        out->type = hone_type(HONE_DTYPE_F64, 0);
+        break;
+    case HONE_PTE_BOOLEAN:
+        out->type = hone_type(HONE_DTYPE_BOOL, 0);
+        break;
+    case HONE_PTE_INTEGER:
+        out->type = hone_type(HONE_DTYPE_I64, 0);
+        break;
+    default:
+        out->type = hone_type(HONE_DTYPE_I64, 1, (int64_t)0); // nothing
+        break;
+    }
+    snprintf(name, sizeof name, "%s%" PRIu32, word, index);
+    const bool named = value.kind == HONE_PTE_TENSOR && value.text.length > 0;
+    return hone_arena_string(&pte->arena, named ? value.text.bytes : name, named ? value.text.length : strlen(name),
+                             &out->name, error);
+}
+
+static hone_status open_ports(hone_pte *pte, hone_error *error) {
+    hone_flat *const flat = &pte->file->flat;
+    pte->input_count = pte->method.inputs.count;
+    pte->output_count = pte->method.outputs.count;
+    HONE_TRY(HONE_NEW_ARRAY(&pte->inputs, pte->input_count, "the inputs of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->input_buffers, pte->input_count, "the inputs of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->outputs, pte->output_count, "the outputs of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->results, pte->output_count, "the outputs of a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->result_bytes, pte->output_count, "the outputs of a program", error));
+    for (uint32_t i = 0; i < pte->input_count; i++) {
+        const uint32_t id = hone_flat_u32_at(flat, pte->method.inputs, i);
+        HONE_TRY(describe(pte, id, "input", i, &pte->inputs[i], error));
+        pte->dynamic |= pte->inputs[i].bounded;
+    }
+    for (uint32_t i = 0; i < pte->output_count; i++) {
+        const uint32_t id = hone_flat_u32_at(flat, pte->method.outputs, i);
+        HONE_TRY(describe(pte, id, "output", i, &pte->outputs[i], error));
+        for (uint32_t j = 0; j < pte->input_count; j++) {
+            if (hone_flat_u32_at(flat, pte->method.inputs, j) != id) continue;
+            pte->inputs[j].mutated = pte->outputs[i].mutated = true;
+            pte->outputs[i].name = pte->inputs[j].name;
+        }
+    }
+    return HONE_OK;
+}
+
+// A training step's file says in methods of their own which output is the first gradient, and of what.
+static hone_status name_gradients(hone_pte *pte, hone_error *error) {
+    hone_pte_file *const file = pte->file;
+    hone_pte_method names = {0}, first = {0};
+    hone_pte_value value = {0};
+    char text[160];
+    bool has[2] = {false, false};
+    for (uint32_t i = 0; i < file->methods.count && !(has[0] && has[1]); i++) {
+        hone_pte_method method;
+        HONE_TRY(hone_pte_method_at(file, i, &method, error));
+        for (int k = 0; k < 2; k++) {
+            snprintf(text, sizeof text, k ? "__et_training_gradients_index_%.80s" : "__et_training_fqn_%.80s",
+                     pte->method.name.bytes);
+            if (strcmp(text, method.name.bytes) != 0) continue;
+            *(k ? &first : &names) = method;
+            has[k] = true;
+        }
+    }
+    if (!has[0] || !has[1] || first.outputs.count != 1) return HONE_OK;
+    HONE_TRY(hone_pte_method_value(file, &first, hone_flat_u32_at(&file->flat, first.outputs, 0), &value, error));
+    if (value.kind != HONE_PTE_INTEGER || value.integer < 0) return HONE_OK;
+    const uint64_t begin = (uint64_t)value.integer;
+    for (uint32_t i = 0; i < names.outputs.count && begin + i < pte->output_count; i++) {
+        HONE_TRY(hone_pte_method_value(file, &names, hone_flat_u32_at(&file->flat, names.outputs, i), &value, error));
+        if (value.kind != HONE_PTE_STRING || value.text.length == 0) continue;
+        HONE_TRY(
+            hone_arena_string(&pte->arena, value.text.bytes, value.text.length, &pte->outputs[begin + i].name, error));
+    }
+    return HONE_OK;
+}
+
+// --- all of it ------------------------------------------------------------------------------------------------------
+
+static hone_status choose_method(hone_pte *pte, const char *name, hone_error *error) {
+    if (name) return hone_pte_method_find(pte->file, name, &pte->method, error);
+    if (hone_pte_method_find(pte->file, "forward", &pte->method, NULL) == HONE_OK) return HONE_OK;
+    HONE_TRY(hone_flat_status(&pte->file->flat, error));
+    return hone_pte_method_at(pte->file, 0, &pte->method, error);
+}
+
+// The states that a caller sees.
+static hone_status list_states(hone_pte *pte, hone_error *error) {
+    HONE_TRY(HONE_NEW_ARRAY(&pte->listed, pte->state_count, "the state of a program", error));
+    for (uint32_t i = 0; i < pte->state_count; i++) {
+        if (!pte->states[i].scratch) pte->listed[pte->listed_count++] = i;
+    }
+    return HONE_OK;
+}
+
+static hone_status open(hone_pte *pte, const hone_pte_options *options, hone_error *error) {
+    HONE_TRY(choose_method(pte, options->method, error));
+    pte->is_live = options->live;
+    HONE_TRY(hone_allocate_raw(PTE_CHUNK, 2 * sizeof(double), "room for conversions", &pte->scratch, error));
+    HONE_TRY(open_scopes(pte, error));
+    HONE_TRY(open_ports(pte, error));
+    HONE_TRY(name_gradients(pte, error));
+    HONE_TRY(pte_scan(pte, error));
+    hone_tensor_type *types;
+    HONE_TRY(HONE_NEW_ARRAY(&types, pte->input_count, "the inputs of a program", error));
+    for (uint32_t i = 0; i < pte->input_count; i++) {
+        types[i] = pte->inputs[i].type;
+        types[i].dtype = hone_pte_device_dtype(types[i].dtype);
+    }
+    pte_entry *entry = NULL;
+    hone_status status = pte_build(pte, types, NULL, &entry, error);
+    hone_free(types);
+    if (status == HONE_OK) status = pte_entry_add(pte, entry, error);
+    if (status == HONE_OK) status = list_states(pte, error);
+    if (status == HONE_OK) status = HONE_NEW_ARRAY(&pte->live, pte->scalar_count, "the numbers of a program", error);
+    return status;
+}
+
+hone_status hone_pte_open_source(hone_device *device, hone_source *source, const hone_pte_options *options,
+                                 hone_pte **out, hone_error *error) {
+    const hone_pte_options otherwise = {0};
+    hone_pte *pte;
+    *out = NULL;
+    HONE_TRY(HONE_NEW(&pte, "a program", error));
+    pte->device = device;
+    hone_status status = hone_pte_file_read(source, &pte->file, error);
+    if (status == HONE_OK) status = open(pte, options ? options : &otherwise, error);
+    if (status != HONE_OK) {
+        if (pte->file) pte->file->source = NULL; // stays with the caller
+        hone_pte_close(pte);
+        return status;
+    }
+    *out = pte;
+    return HONE_OK;
+}
+
+hone_status hone_pte_open(hone_device *device, const char *path, const hone_pte_options *options, hone_pte **out,
+                          hone_error *error) {
+    hone_source *source = NULL;
+    *out = NULL;
+    HONE_TRY(hone_file_open(path, &source, error));
+    const hone_status status = hone_pte_open_source(device, source, options, out, error);
+    if (status != HONE_OK) hone_source_close(&source);
+    return status;
+}
+
+void hone_pte_close(hone_pte *pte) {
+    if (!pte) return;
+    pte_entries_clear(pte);
+    for (uint32_t d = 0; d < pte->method.delegates.count && pte->blobs && pte->delegates; d++) {
+        hone_pte_blob_clear(&pte->blobs[d]);
+        close_scope(&pte->delegates[d]);
+    }
+    close_scope(&pte->scope);
+    hone_free(pte->blobs);
+    hone_free(pte->delegates);
+    for (size_t i = 0; i < pte->constant_count; i++) hone_buffer_destroy(pte->constants[i].buffer);
+    for (size_t i = 0; i < pte->state_count; i++) hone_buffer_destroy(pte->states[i].buffer);
+    for (uint32_t i = 0; i < pte->input_count && pte->input_buffers; i++) hone_buffer_destroy(pte->input_buffers[i]);
+    for (uint32_t i = 0; i < pte->output_count && pte->results; i++) hone_free(pte->results[i].data);
+    hone_buffer_destroy(pte->plan_arena);
+    void *const owned[] = {pte->constants, pte->buckets, pte->states,        pte->listed,      pte->scalars,
+                           pte->live,      pte->profile, pte->inputs,        pte->outputs,     pte->staging,
+                           pte->scratch,   pte->results, pte->input_buffers, pte->result_bytes};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) hone_free(owned[i]);
+    hone_arena_clear(&pte->arena);
+    hone_pte_file_close(pte->file);
+    hone_free(pte);
+}
