@@ -29,7 +29,7 @@ void cli_session_close(cli_session *session) {
 }
 
 hone_tokenizer *cli_session_tokenizer(const cli_session *session) {
-    return (hone_tokenizer *)hone_model_tokenizer(session->model);
+    return hone_model_tokenizer(session->model);
 }
 
 static int64_t context_of(const hone_gguf *gguf) {

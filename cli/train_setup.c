@@ -138,8 +138,10 @@ static hone_status open_lora(train_run *run, hone_error *error) {
 static hone_status open_trainers(train_run *run, hone_error *error) {
     hone_model *const model = run->session.model;
     hone_status status;
+    run->options.max_bytes = (size_t)run->settings->max_memory;
     CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->data, &run->options, &run->trainer, error),
              error);
+    if (status == HONE_OUT_OF_MEMORY && run->options.max_bytes) hone_error_prefix(error, "--max-memory");
     if (status != HONE_OK || !run->valid || longest_row(run->valid) <= longest_row(run->data)) return status;
     const hone_train_options options = {.batch = run->options.batch, .evaluate_only = true, .in_order = true};
     CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->valid, &options, &run->evaluator, error),

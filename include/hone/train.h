@@ -32,6 +32,7 @@ typedef struct hone_train_options {
     uint64_t seed;
     bool in_order;            // rows as in the file, instead of shuffled anew each epoch
     hone_recompute recompute; // HONE_RECOMPUTE_CHEAP, or _LAYERS for least memory
+    size_t max_bytes;         // refuse, before activations are allocated, what needs more in all; 0 = no limit
     bool evaluate_only;       // no gradients, no moments: only hone_trainer_evaluate may be called
 } hone_train_options;
 

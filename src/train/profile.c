@@ -29,19 +29,26 @@ static void merge(const hone_profile_row *row, hone_profile_row *rows, size_t ca
     if (*count < capacity) rows[(*count)++] = (hone_profile_row){row->op, NULL, row->seconds, row->calls};
 }
 
+static void merge_program(const hone_program *program, hone_profile_row *rows, size_t capacity, size_t *count) {
+    if (!program) return;
+    const size_t own = hone_program_profile_rows(program, NULL, 0);
+    hone_profile_row *each;
+    hone_error ignored;
+    if (HONE_NEW_ARRAY(&each, own, "a profile", &ignored) != HONE_OK) return;
+    hone_program_profile_rows(program, each, own);
+    for (size_t r = 0; r < own; r++) merge(&each[r], rows, capacity, count);
+    hone_free(each);
+}
+
+void hone_trainer_keep_profile(hone_trainer *trainer, const hone_program *program) {
+    if (trainer->profiled) merge_program(program, trainer->kept_rows, HONE_PROFILE_ROWS, &trainer->kept_row_count);
+}
+
 size_t hone_trainer_profile_rows(const hone_trainer *trainer, hone_profile_row *rows, size_t capacity) {
     size_t count = 0;
-    for (int i = 0; i <= HONE_PLANS; i++) {
-        const hone_program *const program = i < HONE_PLANS ? trainer->plans[i].program : trainer->update.program;
-        if (!program) continue;
-        const size_t own = hone_program_profile_rows(program, NULL, 0);
-        hone_profile_row *each;
-        hone_error ignored;
-        if (HONE_NEW_ARRAY(&each, own, "a profile", &ignored) != HONE_OK) continue;
-        hone_program_profile_rows(program, each, own);
-        for (size_t r = 0; r < own; r++) merge(&each[r], rows, capacity, &count);
-        hone_free(each);
-    }
+    for (size_t r = 0; r < trainer->kept_row_count; r++) merge(&trainer->kept_rows[r], rows, capacity, &count);
+    for (int i = 0; i < HONE_PLANS; i++) merge_program(trainer->plans[i].program, rows, capacity, &count);
+    merge_program(trainer->update.program, rows, capacity, &count);
     qsort(rows, count, sizeof(*rows), by_seconds);
     return count;
 }

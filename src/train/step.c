@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One optimiser step, phase by phase: clear, micro-batches, update, metrics.
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -68,6 +69,13 @@ static void name_rows(const hone_trainer *trainer, hone_text *text) {
     if (named > 8) hone_text_print(text, " and %zu more", named - 8);
 }
 
+// printf gives NaN a sign that means nothing.
+static const char *number_text(double value, char text[32]) {
+    if (isnan(value)) return "NaN";
+    snprintf(text, 32, "%.4g", value);
+    return text;
+}
+
 static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_report *report, hone_error *error) {
     float loss, control[4];
     memcpy(&loss, metrics, sizeof(loss));
@@ -89,13 +97,14 @@ static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_
     trainer->skipped += report->skipped;
     if (trainer->bad_steps < BAD_STEPS) return HONE_OK;
     hone_text rows = {0};
+    char loss_text[32], norm_text[32];
     name_rows(trainer, &rows);
     hone_error_set(error, HONE_NOT_FINITE,
-                   "step %lld: loss %g and gradient norm %g are not finite for the third step in a row (rows of '%s' "
+                   "step %lld: loss (%s) or gradient norm (%s) is not finite for the third step in a row (rows of '%s' "
                    "at lines %s): "
                    "use a lower learning rate, or look at these rows; the weights are those of the last good step",
-                   (long long)report->step, report->loss, report->gradient_norm, trainer->data->name,
-                   rows.bytes ? rows.bytes : "?");
+                   (long long)report->step, number_text(report->loss, loss_text),
+                   number_text(report->gradient_norm, norm_text), trainer->data->name, rows.bytes ? rows.bytes : "?");
     hone_text_clear(&rows);
     return HONE_NOT_FINITE;
 }

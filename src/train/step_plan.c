@@ -59,7 +59,10 @@ static hone_status build_head(hone_graph *g, const hone_step_settings *s, hone_s
     const hone_argument rows = HONE_I(shape.chunk);
     const hone_value h = hone_emit(g, "hone::rows_gather", HONE_T(hidden), HONE_T(v->selected), chunk, rows);
     const hone_value labels = hone_emit(g, "hone::rows_gather", HONE_T(v->targets), HONE_T(v->selected), chunk, rows);
-    const hone_value logits = hone_llama_head(g, s->model, s->lora, &v->in, h);
+    hone_llama_inputs in = v->in; // the head sees the chunk's rows, and so do its dropout keys
+    if (in.dropout > 0 && head_has_lora(s->lora))
+        in.dropout_keys = hone_emit(g, "hone::rows_gather", HONE_T(in.dropout_keys), HONE_T(v->selected), chunk, rows);
+    const hone_value logits = hone_llama_head(g, s->model, s->lora, &in, h);
     hone_value results[2];
     hone_emit_all(g, "et_vk::fused_ce", results, 2, HONE_T(logits), HONE_T(labels), HONE_LIVE(HONE_LIVE_VALID));
     hone_emit(g, "hone::accumulate_", HONE_T(v->loss), HONE_T(results[0]));

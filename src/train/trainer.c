@@ -84,6 +84,34 @@ static hone_status create_buffers(hone_trainer *trainer, int64_t tokens, hone_er
     return HONE_OK;
 }
 
+static void count_weights(const hone_model *model, hone_train_bytes *bytes) {
+    bytes->weights = hone_buffer_bytes(model->embedding.buffer) + hone_buffer_bytes(model->output_norm.buffer) +
+                     (model->head.buffer ? hone_buffer_bytes(model->head.buffer) : 0);
+    for (int64_t layer = 0; layer < model->config.layers; layer++) {
+        const hone_llama_block *const block = &model->blocks[layer];
+        bytes->weights += hone_buffer_bytes(block->attention_norm.buffer) + hone_buffer_bytes(block->inner_norm.buffer);
+        for (int m = 0; m < HONE_BLOCK_MATRICES; m++) bytes->weights += hone_buffer_bytes(block->matrices[m].buffer);
+    }
+}
+
+static hone_status count_bytes(hone_trainer *trainer, size_t arena, hone_error *error) {
+    hone_train_bytes *const bytes = &trainer->bytes;
+    const hone_step_buffers *const b = &trainer->buffers;
+    count_weights(trainer->model, bytes);
+    bytes->activations = arena;
+    bytes->scratch = HONE_BATCH_STRIDES * b->stride + HONE_METRICS_BYTES + hone_buffer_bytes(b->tables) +
+                     (b->hidden_gradient ? hone_buffer_bytes(b->hidden_gradient) : 0);
+    bytes->total = bytes->weights + bytes->adapter + bytes->activations + bytes->scratch;
+    const size_t limit = trainer->options.max_bytes;
+    HONE_FAIL_IF(limit && bytes->total > limit, error, OUT_OF_MEMORY,
+                 "%.0f MB are needed (%.0f MB of them for activations), but %.0f MB are allowed: use a smaller "
+                 "--batch, a shorter "
+                 "--sequence%s",
+                 (double)bytes->total / 1e6, (double)arena / 1e6, (double)limit / 1e6,
+                 trainer->options.recompute == HONE_RECOMPUTE_LAYERS ? "" : ", or --recompute");
+    return HONE_OK;
+}
+
 // Plans the largest batch that can come and allocates the arena for it.
 static hone_status create_arena(hone_trainer *trainer, int64_t tokens, int64_t supervised, hone_error *error) {
     const hone_step_shape shape = {tokens, supervised < LARGEST_CHUNK ? (supervised + 15) / 16 * 16 : LARGEST_CHUNK,
@@ -95,18 +123,8 @@ static hone_status create_arena(hone_trainer *trainer, int64_t tokens, int64_t s
         const size_t update = hone_plan_measure(trainer->update.plan).temporaries;
         if (update > bytes) bytes = update;
     }
-    trainer->bytes.activations = bytes;
+    HONE_TRY(count_bytes(trainer, bytes, error));
     return hone_buffer_create(trainer->model->device, bytes, "the arena", &trainer->arena, error);
-}
-
-static void count_weights(const hone_model *model, hone_train_bytes *bytes) {
-    bytes->weights = hone_buffer_bytes(model->embedding.buffer) + hone_buffer_bytes(model->output_norm.buffer) +
-                     (model->head.buffer ? hone_buffer_bytes(model->head.buffer) : 0);
-    for (int64_t layer = 0; layer < model->config.layers; layer++) {
-        const hone_llama_block *const block = &model->blocks[layer];
-        bytes->weights += hone_buffer_bytes(block->attention_norm.buffer) + hone_buffer_bytes(block->inner_norm.buffer);
-        for (int m = 0; m < HONE_BLOCK_MATRICES; m++) bytes->weights += hone_buffer_bytes(block->matrices[m].buffer);
-    }
 }
 
 static hone_status create(hone_trainer *trainer, hone_error *error) {
@@ -143,12 +161,6 @@ static hone_status create(hone_trainer *trainer, hone_error *error) {
     o->epochs = (double)o->steps / (double)trainer->steps_per_epoch;
     HONE_FAIL_IF(o->warmup > o->steps, error, INVALID_ARGUMENT,
                  "a warm-up of %lld steps is longer than the run of %lld", (long long)o->warmup, (long long)o->steps);
-    count_weights(trainer->model, &trainer->bytes);
-    trainer->bytes.scratch =
-        HONE_BATCH_STRIDES * trainer->buffers.stride + HONE_METRICS_BYTES + hone_buffer_bytes(trainer->buffers.tables) +
-        (trainer->buffers.hidden_gradient ? hone_buffer_bytes(trainer->buffers.hidden_gradient) : 0);
-    trainer->bytes.total =
-        trainer->bytes.weights + trainer->bytes.adapter + trainer->bytes.activations + trainer->bytes.scratch;
     return HONE_OK;
 }
 
@@ -247,6 +259,7 @@ hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone
         if (!plan->plan ? oldest->plan != NULL : (oldest->plan && plan->used < oldest->used)) oldest = plan;
     }
     if (!found) {
+        hone_trainer_keep_profile(trainer, oldest->program);
         hone_step_plan_clear(oldest);
         HONE_TRY(hone_step_plan_create(&trainer->settings, &trainer->buffers, shape, oldest, error));
         found = oldest;

@@ -6,7 +6,8 @@
 #include "train/batch.h"
 #include "train/step_plan.h"
 
-#define HONE_PLANS 8 // of different shapes, kept at a time
+#define HONE_PLANS        8  // of different shapes, kept at a time
+#define HONE_PROFILE_ROWS 96 // different operators in a profile
 
 typedef enum hone_trainer_phase {
     HONE_PHASE_IDLE,    // between steps
@@ -38,6 +39,8 @@ struct hone_trainer {
     hone_train_bytes bytes;
     int64_t steps_per_epoch;
     bool profiled;
+    hone_profile_row kept_rows[HONE_PROFILE_ROWS]; // of programs that are gone
+    size_t kept_row_count;
 
     // --- goes into the state file
     int64_t step;      // optimiser steps done, skipped ones included
@@ -71,5 +74,8 @@ HONE_MUST_USE hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_pl
 // Queues one segment of the update's program.
 HONE_MUST_USE hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live,
                                                     hone_error *error);
+
+// Adds what was measured of a program that is about to go (may be NULL) to what is kept.
+void hone_trainer_keep_profile(hone_trainer *trainer, const hone_program *program);
 
 #endif

@@ -57,14 +57,19 @@ static inline hone_status training_scan(hone_model *model, const char *lines, si
 }
 
 // Opens all but the trainer. `device` may be NULL for the CPU.
-static inline void training_open(training *t, const char *device, int threads, const hone_text *rows,
-                                 const hone_lora_options *lora) {
+static inline void training_open_file(training *t, const char *model, const char *device, int threads,
+                                      const hone_text *rows, const hone_lora_options *lora) {
     *t = (training){0};
     training_must(
         t, hone_device_open(&(hone_device_description){device ? device : "cpu", threads}, &t->device, &t->error));
-    training_must(t, hone_model_open(t->device, "model.gguf", &t->model, &t->error));
+    training_must(t, hone_model_open(t->device, model, &t->model, &t->error));
     training_must(t, training_scan(t->model, rows->bytes, rows->length, &t->data, &t->error));
     training_must(t, hone_lora_create(t->model, lora, &t->lora, &t->error));
+}
+
+static inline void training_open(training *t, const char *device, int threads, const hone_text *rows,
+                                 const hone_lora_options *lora) {
+    training_open_file(t, "model.gguf", device, threads, rows, lora);
 }
 
 static inline void training_start(training *t, const hone_train_options *options) {

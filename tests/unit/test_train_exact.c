@@ -117,6 +117,35 @@ static void test_dropout_is_the_same_with_recomputation(void **state) {
     free(none);
 }
 
+// The head's LoRA is differentiated chunk by chunk, with masks of its own rows.
+static void test_the_head_may_have_a_lora_and_dropout(void **state) {
+    (void)state;
+    hone_error error;
+    assert_int_equal(tiny_model_write("untied.gguf", &(tiny_model){.seed = 1, .untied = true}, &error), HONE_OK);
+    training t;
+    hone_text many = {0};
+    training_rows(&many, 8, 60, 80, 9); // more trained rows than one chunk holds
+    const hone_lora_options head = {.rank = 4, .targets = HONE_TARGET_ALL_LAYERS | HONE_TARGET_HEAD, .seed = 2};
+    double first = 0, last = 0;
+    training_open_file(&t, "untied.gguf", "cpu", 2, &many, &head);
+    training_start(&t, &(hone_train_options){.steps = 30, .batch = 8, .learning_rate = 1e-2, .dropout = 0.1});
+    for (int i = 0; i < 30; i++) {
+        last = training_step(&t).loss;
+        if (i == 0) first = last;
+    }
+    assert_true(last < first);
+    assert_int_equal(t.lora->entries[t.lora->count - 1].matrix, HONE_MATRIX_HEAD);
+    float *const weights = training_weights(&t);
+    float largest = 0;
+    const hone_lora_entry *const e = &t.lora->entries[t.lora->count - 1];
+    for (int64_t j = 0; j < e->n_out * e->rank; j++) largest = fmaxf(largest, fabsf(weights[e->b + (size_t)j]));
+    assert_true(largest > 0);
+    free(weights);
+    training_close(&t);
+    hone_text_clear(&many);
+    unlink("untied.gguf");
+}
+
 static void test_a_late_device_does_not_matter(void **state) {
     (void)state;
     size_t floats;
@@ -192,6 +221,7 @@ int main(void) {
         cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_recomputation_does_not_matter),
         cmocka_unit_test(test_dropout_is_the_same_with_recomputation),
+        cmocka_unit_test(test_the_head_may_have_a_lora_and_dropout),
         cmocka_unit_test(test_a_late_device_does_not_matter),
         cmocka_unit_test(test_the_split_into_micro_batches_does_not_matter),
     };

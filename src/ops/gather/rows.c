@@ -39,9 +39,10 @@ static void gather_range(void *opaque, int64_t begin, int64_t end) {
 
 static hone_status gather_infer(const hone_op_call *call, hone_error *error) {
     const hone_tensor *const source = hone_operand_tensor(call, 0);
-    const bool labels = source->type.dtype == HONE_DTYPE_I32 && source->type.rank == 1;
-    HONE_OP_CHECK(labels || (source->type.dtype == HONE_DTYPE_F32 && source->type.rank == 2),
-                  "source must be f32 rows [T, D] or i32 labels [T], not %s", hone_op_type_text(source));
+    const bool words = source->type.dtype == HONE_DTYPE_I32 && source->type.rank >= 1 && source->type.rank <= 2;
+    HONE_OP_CHECK(words || (source->type.dtype == HONE_DTYPE_F32 && source->type.rank == 2),
+                  "source must be f32 rows [T, D], i32 rows [T, D] or i32 labels [T], not %s",
+                  hone_op_type_text(source));
     HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_I32, error));
     HONE_TRY(hone_op_want_rank(call, 1, 1, error));
     HONE_OP_CHECK(call->operands[3].integer >= 0 && !call->operands[3].live,
