@@ -9,31 +9,12 @@
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 
-// out[i] = f(x[i]), or f(x[i], y[i]) with y = self or out and x = the gradient, for derivatives. p and q are numbers.
-typedef void kernel(float *out, const float *x, const float *y, int64_t n, float p, float q);
-
-#define DEFINE_KERNEL(name, expression)                                                                                \
-    HONE_VECTOR static void name(float *out, const float *in, const float *second, int64_t n, float p, float q) {      \
-        (void)p;                                                                                                       \
-        (void)q;                                                                                                       \
-        (void)second;                                                                                                  \
-        HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                             \
-            const float x = in[i];                                                                                     \
-            out[i] = (expression);                                                                                     \
-        }                                                                                                              \
-    }
-#define DEFINE_DERIVATIVE(name, expression)                                                                            \
-    HONE_VECTOR static void name(float *out, const float *in, const float *second, int64_t n, float p, float q) {      \
-        (void)p;                                                                                                       \
-        (void)q;                                                                                                       \
-        HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                             \
-            const float d = in[i], x = second[i];                                                                      \
-            out[i] = (expression);                                                                                     \
-        }                                                                                                              \
-    }
-
 HONE_INLINE float sign_of(float x) {
     return hone_select(x > 0, 1.0f, hone_select(x < 0, -1.0f, x)); // NaN stays NaN
+}
+HONE_INLINE float within(float x, float low, float high) {
+    const float above = hone_select(x < low, low, x); // NaN passes
+    return hone_select(above > high, high, above);
 }
 // d/dx [x below(x)] = below(x) + x exp(-x^2 / 2) / sqrt(2 pi)
 HONE_INLINE float gelu_slope(float x) {
@@ -51,23 +32,23 @@ HONE_INLINE float gelu_tanh_slope(float x) {
     return s + hone_select(bend > 0, x * du * bend, 0.0f);
 }
 
-DEFINE_KERNEL(relu, hone_select(x > 0, x, hone_select(x <= 0, 0.0f, x)))
-DEFINE_KERNEL(gelu, x *hone_normal_below(x))
-DEFINE_KERNEL(gelu_tanh, x *gelu_share(x))
-DEFINE_KERNEL(sigmoid, hone_sigmoid(x))
-DEFINE_KERNEL(exponential, hone_exp(x))
-DEFINE_KERNEL(logarithm, hone_log(x))
-DEFINE_KERNEL(root, __builtin_sqrtf(x))
-DEFINE_KERNEL(inverse_root, 1.0f / __builtin_sqrtf(x))
-DEFINE_KERNEL(negative, -x)
-DEFINE_KERNEL(absolute, fabsf(x))
-DEFINE_KERNEL(sign, sign_of(x))
-DEFINE_KERNEL(tangent, hone_tanh(x))
-DEFINE_KERNEL(silu, x / (1.0f + hone_exp(-x)))
-DEFINE_KERNEL(inverse, 1.0f / x)
-DEFINE_KERNEL(clamp, hone_select(x < p, p, hone_select(x > q, q, x)))
-DEFINE_KERNEL(square, x *x)
-DEFINE_KERNEL(cube, x *x *x)
+HONE_UNARY_KERNEL(relu, hone_select(x > 0, x, hone_select(x <= 0, 0.0f, x)))
+HONE_UNARY_KERNEL(gelu, x *hone_normal_below(x))
+HONE_UNARY_KERNEL(gelu_tanh, x *gelu_share(x))
+HONE_UNARY_KERNEL(sigmoid, hone_sigmoid(x))
+HONE_UNARY_KERNEL(exponential, hone_exp(x))
+HONE_UNARY_KERNEL(logarithm, hone_log(x))
+HONE_UNARY_KERNEL(root, __builtin_sqrtf(x))
+HONE_UNARY_KERNEL(inverse_root, 1.0f / __builtin_sqrtf(x))
+HONE_UNARY_KERNEL(negative, -x)
+HONE_UNARY_KERNEL(absolute, fabsf(x))
+HONE_UNARY_KERNEL(sign, sign_of(x))
+HONE_UNARY_KERNEL(tangent, hone_tanh(x))
+HONE_UNARY_KERNEL(silu, x / (1.0f + hone_exp(-x)))
+HONE_UNARY_KERNEL(inverse, 1.0f / x)
+HONE_UNARY_KERNEL(clamp, within(x, p, q))
+HONE_UNARY_KERNEL(square, x *x)
+HONE_UNARY_KERNEL(cube, x *x *x)
 
 static void power(float *out, const float *in, const float *second, int64_t n, float p, float q) {
     (void)second;
@@ -75,16 +56,16 @@ static void power(float *out, const float *in, const float *second, int64_t n, f
     for (int64_t i = 0; i < n; i++) out[i] = powf(in[i], p);
 }
 
-DEFINE_DERIVATIVE(threshold_slope, hone_select(x <= p, 0.0f, d))
-DEFINE_DERIVATIVE(clamp_slope, hone_select((x < p) | (x > q), 0.0f, d))
-DEFINE_DERIVATIVE(gelu_derivative, d *gelu_slope(x))
-DEFINE_DERIVATIVE(gelu_tanh_derivative, d *gelu_tanh_slope(x))
-DEFINE_DERIVATIVE(sigmoid_derivative, d *(x * (1.0f - x)))
-DEFINE_DERIVATIVE(tangent_derivative, d * (1.0f - x * x))
-DEFINE_DERIVATIVE(silu_derivative, d *(hone_sigmoid(x) * (1.0f + x * (1.0f - hone_sigmoid(x)))))
+HONE_UNARY_DERIVATIVE(threshold_slope, hone_select(x <= p, 0.0f, d))
+HONE_UNARY_DERIVATIVE(clamp_slope, hone_select((x < p) | (x > q), 0.0f, d))
+HONE_UNARY_DERIVATIVE(gelu_derivative, d *gelu_slope(x))
+HONE_UNARY_DERIVATIVE(gelu_tanh_derivative, d *gelu_tanh_slope(x))
+HONE_UNARY_DERIVATIVE(sigmoid_derivative, d *(x * (1.0f - x)))
+HONE_UNARY_DERIVATIVE(tangent_derivative, d * (1.0f - x * x))
+HONE_UNARY_DERIVATIVE(silu_derivative, d *(hone_sigmoid(x) * (1.0f + x * (1.0f - hone_sigmoid(x)))))
 
 typedef struct context {
-    kernel *run;
+    hone_unary_kernel *run;
     float *out;
     const float *x, *y;
     float p, q;
@@ -95,7 +76,7 @@ static void range(void *opaque, int64_t begin, int64_t end) {
     c->run(c->out + begin, c->x + begin, c->y ? c->y + begin : 0, end - begin, c->p, c->q);
 }
 
-static void apply(const hone_op_call *call, kernel *run, float p, float q) {
+void hone_unary_apply(const hone_op_call *call, hone_unary_kernel *run, float p, float q) {
     const bool two = call->operand_count > 1 && call->operands[1].kind == HONE_ARGUMENT_TENSOR;
     context c = {.run = run, .out = call->outputs[0].data, .x = hone_operand_floats(call, 0), .p = p, .q = q};
     if (two) c.y = hone_operand_floats(call, 1);
@@ -103,14 +84,14 @@ static void apply(const hone_op_call *call, kernel *run, float p, float q) {
 }
 
 // --- shape rules -----------------------------------------------------------------------------------------------------
-static hone_status infer(const hone_op_call *call, hone_error *error) {
+hone_status hone_unary_infer(const hone_op_call *call, hone_error *error) {
     HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
     call->outputs[0].type = hone_operand_tensor(call, 0)->type;
     return HONE_OK;
 }
 
-static hone_status infer_derivative(const hone_op_call *call, hone_error *error) {
-    HONE_TRY(infer(call, error));
+hone_status hone_unary_infer_derivative(const hone_op_call *call, hone_error *error) {
+    HONE_TRY(hone_unary_infer(call, error));
     HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_F32, error));
     HONE_OP_CHECK(hone_shape_equal(&hone_operand_tensor(call, 0)->type, &hone_operand_tensor(call, 1)->type),
                   "shapes must be the same, not %s and %s", hone_op_type_text(hone_operand_tensor(call, 0)),
@@ -131,35 +112,35 @@ static hone_status check_approximate(const hone_op_call *call, size_t at, hone_e
 
 static hone_status infer_gelu(const hone_op_call *call, hone_error *error) {
     HONE_TRY(check_approximate(call, 1, error));
-    return infer(call, error);
+    return hone_unary_infer(call, error);
 }
 
 static hone_status infer_gelu_derivative(const hone_op_call *call, hone_error *error) {
     HONE_TRY(check_approximate(call, 2, error));
-    return infer_derivative(call, error);
+    return hone_unary_infer_derivative(call, error);
 }
 
 // --- calls and gradients ---------------------------------------------------------------------------------------------
 static void cpu_gelu(const hone_op_call *call) {
-    apply(call, is_tanh(call->operands[1].string) ? gelu_tanh : gelu, 0, 0);
+    hone_unary_apply(call, is_tanh(call->operands[1].string) ? gelu_tanh : gelu, 0, 0);
 }
 
 static void cpu_gelu_derivative(const hone_op_call *call) {
-    apply(call, is_tanh(call->operands[2].string) ? gelu_tanh_derivative : gelu_derivative, 0, 0);
+    hone_unary_apply(call, is_tanh(call->operands[2].string) ? gelu_tanh_derivative : gelu_derivative, 0, 0);
 }
 
 static void cpu_threshold_backward(const hone_op_call *call) {
-    apply(call, threshold_slope, (float)call->operands[2].real, 0);
+    hone_unary_apply(call, threshold_slope, (float)call->operands[2].real, 0);
 }
 
-static void with_bounds(const hone_op_call *call, kernel *run, size_t at) {
+static void with_bounds(const hone_op_call *call, hone_unary_kernel *run, size_t at) {
     const hone_operand *const low = &call->operands[at], *const high = &call->operands[at + 1];
-    apply(call, run, low->kind == HONE_ARGUMENT_NONE ? -INFINITY : (float)low->real,
-          high->kind == HONE_ARGUMENT_NONE ? INFINITY : (float)high->real);
+    hone_unary_apply(call, run, low->kind == HONE_ARGUMENT_NONE ? -INFINITY : (float)low->real,
+                     high->kind == HONE_ARGUMENT_NONE ? INFINITY : (float)high->real);
 }
 
 static void cpu_clamp(const hone_op_call *call) {
-    with_bounds(call, clamp, 1);
+    if (!hone_unary_whole_clamp(call)) with_bounds(call, clamp, 1);
 }
 static void cpu_clamp_backward(const hone_op_call *call) {
     with_bounds(call, clamp_slope, 2);
@@ -168,13 +149,13 @@ static void cpu_clamp_backward(const hone_op_call *call) {
 // The exponents that models use are plain arithmetic, which keeps them exact and fast.
 static void cpu_power(const hone_op_call *call) {
     const double e = call->operands[1].real;
-    kernel *const run = e == 2      ? square
-                        : e == 3    ? cube
-                        : e == -1   ? inverse
-                        : e == 0.5  ? root
-                        : e == -0.5 ? inverse_root
-                                    : power;
-    apply(call, run, (float)e, 0);
+    hone_unary_kernel *const run = e == 2      ? square
+                                   : e == 3    ? cube
+                                   : e == -1   ? inverse
+                                   : e == 0.5  ? root
+                                   : e == -0.5 ? inverse_root
+                                               : power;
+    hone_unary_apply(call, run, (float)e, 0);
 }
 
 static hone_value d_of(const hone_gradient_call *call) {
@@ -197,7 +178,11 @@ static hone_value times(const hone_gradient_call *call, hone_value a, double fac
 
 #define DEFINE_CPU(name, run)                                                                                          \
     static void cpu_##name(const hone_op_call *call) {                                                                 \
-        apply(call, run, 0, 0);                                                                                        \
+        hone_unary_apply(call, run, 0, 0);                                                                             \
+    }
+#define DEFINE_CPU_NUMBER(name, run)                                                                                   \
+    static void cpu_##name(const hone_op_call *call) {                                                                 \
+        if (!hone_unary_whole_##name(call)) hone_unary_apply(call, run, 0, 0);                                         \
     }
 #define DEFINE_GRADIENT(name, value)                                                                                   \
     static hone_status grad_##name(const hone_gradient_call *call, hone_error *error) {                                \
@@ -206,7 +191,7 @@ static hone_value times(const hone_gradient_call *call, hone_value a, double fac
         return HONE_OK;                                                                                                \
     }
 
-DEFINE_CPU(relu, relu)
+DEFINE_CPU_NUMBER(relu, relu)
 DEFINE_GRADIENT(relu, hone_emit(call->graph, "aten::threshold_backward", HONE_T(d_of(call)), HONE_T(self_of(call)),
                                 HONE_R(0)))
 DEFINE_GRADIENT(gelu, hone_emit(call->graph, "aten::gelu_backward", HONE_T(d_of(call)), HONE_T(self_of(call)),
@@ -226,9 +211,9 @@ DEFINE_GRADIENT(rsqrt,
                 times(call,
                       product(call, product(call, d_of(call), out_of(call)), product(call, out_of(call), out_of(call))),
                       -0.5))
-DEFINE_CPU(neg, negative)
+DEFINE_CPU_NUMBER(neg, negative)
 DEFINE_GRADIENT(neg, hone_emit(call->graph, "aten::neg", HONE_T(d_of(call))))
-DEFINE_CPU(abs, absolute)
+DEFINE_CPU_NUMBER(abs, absolute)
 DEFINE_GRADIENT(abs, product(call, d_of(call), hone_emit(call->graph, "aten::sign", HONE_T(self_of(call)))))
 DEFINE_CPU(sign, sign)
 DEFINE_CPU(tanh, tangent)
@@ -253,12 +238,12 @@ static hone_status grad_power(const hone_gradient_call *call, hone_error *error)
 }
 
 // --- the operators ---------------------------------------------------------------------------------------------------
-#define UNARY(id, schema_, summary_, gradient_, text)                                                                  \
+#define UNARY(id, rule, schema_, summary_, gradient_, text)                                                            \
     static const hone_op op_##id = {                                                                                   \
         .schema = schema_,                                                                                             \
         .summary = summary_,                                                                                           \
         .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,                                                                     \
-        .infer = infer,                                                                                                \
+        .infer = rule,                                                                                                 \
         .cpu = cpu_##id,                                                                                               \
         .gradient = gradient_,                                                                                         \
         .gradient_text = text,                                                                                         \
@@ -268,26 +253,28 @@ static hone_status grad_power(const hone_gradient_call *call, hone_error *error)
         .schema = schema_,                                                                                             \
         .summary = summary_,                                                                                           \
         .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,                                                                \
-        .infer = infer_derivative,                                                                                     \
+        .infer = hone_unary_infer_derivative,                                                                          \
         .cpu = cpu_##id,                                                                                               \
     };
 
-UNARY(relu, "aten::relu(Tensor self) -> Tensor", "max(x, 0)", grad_relu, "d where x > 0")
-UNARY(sigmoid, "aten::sigmoid(Tensor self) -> Tensor", "1 / (1 + exp(-x))", grad_sigmoid, "d * out * (1 - out)")
-UNARY(exp, "aten::exp(Tensor self) -> Tensor", "e^x", grad_exp, "d * out")
-UNARY(log, "aten::log(Tensor self) -> Tensor", "natural logarithm", grad_log, "d / x")
-UNARY(sqrt, "aten::sqrt(Tensor self) -> Tensor", "square root", grad_sqrt, "d / out / 2")
-UNARY(rsqrt, "aten::rsqrt(Tensor self) -> Tensor", "1 / sqrt(x)", grad_rsqrt, "-d * out^3 / 2")
-UNARY(neg, "aten::neg(Tensor self) -> Tensor", "-x", grad_neg, "-d")
-UNARY(abs, "aten::abs(Tensor self) -> Tensor", "|x|", grad_abs, "d * sign(x)")
-UNARY(sign, "aten::sign(Tensor self) -> Tensor", "-1, 0 or 1", 0, 0)
-UNARY(tanh, "aten::tanh(Tensor self) -> Tensor", "hyperbolic tangent", grad_tanh, "d * (1 - out^2)")
-UNARY(silu, "aten::silu(Tensor self) -> Tensor", "x / (1 + exp(-x))", grad_silu, "d * s * (1 + x * (1 - s))")
-UNARY(reciprocal, "aten::reciprocal(Tensor self) -> Tensor", "1 / x", grad_reciprocal, "-d * out^2")
-UNARY(clamp, "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", "x within [min, max]",
-      grad_clamp, "d where min <= x <= max")
-UNARY(power, "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "x^exponent", grad_power,
-      "d * exponent * x^(exponent - 1)")
+UNARY(relu, hone_unary_infer_number, "aten::relu(Tensor self) -> Tensor", "max(x, 0)", grad_relu, "d where x > 0")
+UNARY(sigmoid, hone_unary_infer, "aten::sigmoid(Tensor self) -> Tensor", "1 / (1 + exp(-x))", grad_sigmoid,
+      "d * out * (1 - out)")
+UNARY(exp, hone_unary_infer, "aten::exp(Tensor self) -> Tensor", "e^x", grad_exp, "d * out")
+UNARY(log, hone_unary_infer, "aten::log(Tensor self) -> Tensor", "natural logarithm", grad_log, "d / x")
+UNARY(sqrt, hone_unary_infer, "aten::sqrt(Tensor self) -> Tensor", "square root", grad_sqrt, "d / out / 2")
+UNARY(rsqrt, hone_unary_infer, "aten::rsqrt(Tensor self) -> Tensor", "1 / sqrt(x)", grad_rsqrt, "-d * out^3 / 2")
+UNARY(neg, hone_unary_infer_number, "aten::neg(Tensor self) -> Tensor", "-x", grad_neg, "-d")
+UNARY(abs, hone_unary_infer_number, "aten::abs(Tensor self) -> Tensor", "|x|", grad_abs, "d * sign(x)")
+UNARY(sign, hone_unary_infer, "aten::sign(Tensor self) -> Tensor", "-1, 0 or 1", 0, 0)
+UNARY(tanh, hone_unary_infer, "aten::tanh(Tensor self) -> Tensor", "hyperbolic tangent", grad_tanh, "d * (1 - out^2)")
+UNARY(silu, hone_unary_infer, "aten::silu(Tensor self) -> Tensor", "x / (1 + exp(-x))", grad_silu,
+      "d * s * (1 + x * (1 - s))")
+UNARY(reciprocal, hone_unary_infer, "aten::reciprocal(Tensor self) -> Tensor", "1 / x", grad_reciprocal, "-d * out^2")
+UNARY(clamp, hone_unary_infer_number, "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+      "x within [min, max]", grad_clamp, "d where min <= x <= max")
+UNARY(power, hone_unary_infer, "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", "x^exponent",
+      grad_power, "d * exponent * x^(exponent - 1)")
 
 DERIVATIVE(threshold_backward, "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
            "grad_output where self > threshold, else 0")
@@ -342,5 +329,14 @@ const hone_op *const hone_ops_unary[] = {
     &op_silu_backward,
     &hone_op_silu_mul,
     &hone_op_silu_mul_backward,
+    &hone_op_sin,
+    &hone_op_cos,
+    &hone_op_round,
+    &hone_op_hardtanh,
+    &hone_op_hardtanh_backward,
+    &hone_op_leaky_relu,
+    &hone_op_leaky_relu_backward,
+    &hone_op_hardswish,
+    &hone_op_hardswish_backward,
     0,
 };

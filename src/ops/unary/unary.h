@@ -1,11 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of this family that have a file of their own.
+// What the files of this family share: kernels of one element, their shape rules, the operators of each file.
 #ifndef HONE_OPS_UNARY_H
 #define HONE_OPS_UNARY_H
 
-#include <hone/op.h>
+#include "ops/op.h"
+#include "ops/shared/vector.h"
 
-extern const hone_op hone_op_silu_mul;
-extern const hone_op hone_op_silu_mul_backward;
+// out[i] = f(x[i]), or f(x[i], y[i]) with y = self or out and x = the gradient, for derivatives. p and q are numbers.
+typedef void hone_unary_kernel(float *out, const float *x, const float *y, int64_t n, float p, float q);
+
+#define HONE_UNARY_KERNEL(name, expression)                                                                            \
+    HONE_VECTOR static void name(float *out, const float *in, const float *second, int64_t n, float p, float q) {      \
+        (void)p;                                                                                                       \
+        (void)q;                                                                                                       \
+        (void)second;                                                                                                  \
+        HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                             \
+            const float x = in[i];                                                                                     \
+            out[i] = (expression);                                                                                     \
+        }                                                                                                              \
+    }
+#define HONE_UNARY_DERIVATIVE(name, expression)                                                                        \
+    HONE_VECTOR static void name(float *out, const float *in, const float *second, int64_t n, float p, float q) {      \
+        (void)p;                                                                                                       \
+        (void)q;                                                                                                       \
+        HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {                                                             \
+            const float d = in[i], x = second[i];                                                                      \
+            out[i] = (expression);                                                                                     \
+        }                                                                                                              \
+    }
+
+// Runs the kernel over all elements of operand 0, and of operand 1 if that is a tensor.
+void hone_unary_apply(const hone_op_call *call, hone_unary_kernel *run, float p, float q);
+// One f32 tensor; one that may be f32 or i32, with whole numbers behind it; a gradient and a tensor of its shape.
+hone_status hone_unary_infer(const hone_op_call *call, hone_error *error);
+hone_status hone_unary_infer_number(const hone_op_call *call, hone_error *error);
+hone_status hone_unary_infer_derivative(const hone_op_call *call, hone_error *error);
+
+// The same functions of i32 elements; false, with nothing done, for others.
+bool hone_unary_whole_abs(const hone_op_call *call);
+bool hone_unary_whole_neg(const hone_op_call *call);
+bool hone_unary_whole_relu(const hone_op_call *call);
+bool hone_unary_whole_clamp(const hone_op_call *call);
+
+extern const hone_op hone_op_silu_mul, hone_op_silu_mul_backward;
+extern const hone_op hone_op_sin, hone_op_cos;
+extern const hone_op hone_op_round, hone_op_hardtanh, hone_op_hardtanh_backward;
+extern const hone_op hone_op_leaky_relu, hone_op_leaky_relu_backward, hone_op_hardswish, hone_op_hardswish_backward;
 
 #endif

@@ -81,9 +81,10 @@ static hone_status where_gradient(const hone_gradient_call *call, hone_error *er
 
 // --- minimum and maximum ---------------------------------------------------------------------------------------------
 typedef struct extreme {
-    float *out;
-    const float *a, *b;
+    void *out;
+    const void *a, *b;
     float sign; // 1: the larger, -1: the smaller
+    bool whole; // i32 elements
 } extreme;
 
 // NaN on either side is the result.
@@ -95,21 +96,39 @@ HONE_VECTOR static void pick(float *out, const float *a, int64_t a_step, const f
     }
 }
 
+HONE_VECTOR static void pick_whole(int32_t *out, const int32_t *a, int64_t a_step, const int32_t *b, int64_t b_step,
+                                   int64_t n, bool larger) {
+    HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) {
+        const int32_t x = a[i * a_step], y = b[i * b_step];
+        out[i] = (x >= y) == larger ? x : y;
+    }
+}
+
 static void pick_run(void *opaque, int64_t out, const int64_t *at, const int64_t *step, int64_t count) {
     const extreme *const e = opaque;
-    pick(e->out + out, e->a + at[0], step[0], e->b + at[1], step[1], count, e->sign);
+    if (e->whole)
+        pick_whole((int32_t *)e->out + out, (const int32_t *)e->a + at[0], step[0], (const int32_t *)e->b + at[1],
+                   step[1], count, e->sign > 0);
+    else
+        pick((float *)e->out + out, (const float *)e->a + at[0], step[0], (const float *)e->b + at[1], step[1], count,
+             e->sign);
 }
 
 static hone_status extreme_infer(const hone_op_call *call, hone_error *error) {
-    HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
-    HONE_TRY(hone_op_want_dtype(call, 1, HONE_DTYPE_F32, error));
-    return hone_op_broadcast(call, &hone_operand_tensor(call, 0)->type, &hone_operand_tensor(call, 1)->type,
-                             &call->outputs[0].type, error);
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    HONE_OP_CHECK(self->type.dtype == HONE_DTYPE_F32 || self->type.dtype == HONE_DTYPE_I32,
+                  "elements must be f32 or i32, not %s", hone_op_type_text(self));
+    HONE_TRY(hone_op_want_dtype(call, 1, self->type.dtype, error));
+    return hone_op_broadcast(call, &self->type, &hone_operand_tensor(call, 1)->type, &call->outputs[0].type, error);
 }
 
 static void run_extreme(const hone_op_call *call, float sign) {
     const hone_tensor *const a = hone_operand_tensor(call, 0), *const b = hone_operand_tensor(call, 1);
-    extreme e = {.out = call->outputs[0].data, .a = a->data, .b = b->data, .sign = sign};
+    extreme e = {.out = call->outputs[0].data,
+                 .a = a->data,
+                 .b = b->data,
+                 .sign = sign,
+                 .whole = a->type.dtype == HONE_DTYPE_I32};
     hone_broadcast broadcast;
     hone_broadcast_make(&broadcast, &call->outputs[0].type, (const hone_tensor_type *[]){&a->type, &b->type}, 2);
     hone_broadcast_each(call, &broadcast, pick_run, &e);
