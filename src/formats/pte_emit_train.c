@@ -5,19 +5,9 @@
 
 #include "formats/pte_builder.h"
 
-// The live slot of the next number; its value is the file's unless the caller has set it.
-static hone_status live_slot(const pte_site *site, uint32_t argument, pte_number kind, hone_argument *out,
-                             hone_error *error) {
-    pte_builder *const b = site->b;
-    hone_pte *const pte = b->pte;
-    double value = 0;
-    HONE_TRY(pte_real(site, argument, &value, error));
-    const size_t slot = b->scalar_count++;
-    *out = HONE_LIVE((int64_t)slot);
-    if (slot < pte->scalar_count) return HONE_OK; // known from an earlier graph
-    HONE_TRY(HONE_GROW(&pte->scalars, &pte->scalar_capacity, slot + 1, "the numbers of a program", error));
-    pte->scalars[pte->scalar_count++] = (pte_scalar){.kind = kind, .file = value, .value = value};
-    return HONE_OK;
+// The live slot of the next number: pte_scan has met the numbers in the same order.
+static hone_argument live_slot(const pte_site *site) {
+    return HONE_LIVE((int64_t)site->b->scalar_count++);
 }
 
 // param, m, v, grad, seven numbers -> the three again. They are mutated, and what is given out is their new value.
@@ -33,8 +23,7 @@ hone_status pte_emit_adamw_step(const pte_site *site, hone_error *error) {
     HONE_TRY(pte_tensor(site, 3, &grad, error));
     HONE_TRY(pte_cast(b, grad, HONE_DTYPE_F32, &grad, error));
     arguments[3] = HONE_T(grad);
-    for (uint32_t i = 4; i < 11; i++)
-        HONE_TRY(live_slot(site, i, (pte_number)(PTE_LR + (i - 4)), &arguments[i], error));
+    for (uint32_t i = 4; i < 11; i++) arguments[i] = live_slot(site);
     hone_graph_call(b->graph, "et_vk::adamw_step", arguments, 11, NULL, 0);
     HONE_TRY(hone_graph_status(b->graph, error));
     const uint32_t *ids;
@@ -56,7 +45,6 @@ hone_status pte_emit_adamw_step(const pte_site *site, hone_error *error) {
 hone_status pte_emit_fused_ce(const pte_site *site, hone_error *error) {
     pte_builder *const b = site->b;
     hone_value logits, labels, results[2];
-    hone_argument count = HONE_NO;
     if (site->inputs != 3) HONE_FAIL(error, BAD_FORMAT, "it takes 3 arguments, not %" PRIu32, site->inputs);
     HONE_TRY(pte_tensor(site, 0, &logits, error));
     HONE_TRY(pte_tensor(site, 1, &labels, error));
@@ -69,7 +57,7 @@ hone_status pte_emit_fused_ce(const pte_site *site, hone_error *error) {
     } else {
         b->entry->counts = false;
     }
-    HONE_TRY(live_slot(site, 2, PTE_N_VALID, &count, error));
+    const hone_argument count = live_slot(site);
     hone_graph_call(b->graph, "et_vk::fused_ce", (const hone_argument[]){HONE_T(logits), HONE_T(labels), count}, 3,
                     results, 2);
     HONE_TRY(hone_graph_status(b->graph, error));

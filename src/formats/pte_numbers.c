@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "formats/pte_program.h"
 
-static const char *const names[PTE_NUMBERS] = {
+const char *const pte_number_names[PTE_NUMBERS] = {
     [PTE_LR] = "lr",
     [PTE_BETA1] = "beta1",
     [PTE_BETA2] = "beta2",
@@ -37,7 +37,7 @@ hone_pte_scalar hone_pte_scalar_at(const hone_pte *pte, size_t index) {
         if (places_of(pte, (pte_number)kind) > 0 && index-- == 0) break;
     }
     if (kind == PTE_NUMBERS) return (hone_pte_scalar){0};
-    out.name = names[kind];
+    out.name = pte_number_names[kind];
     for (size_t i = 0; i < pte->scalar_count; i++) {
         if (pte->scalars[i].kind != (pte_number)kind) continue;
         if (out.places++ == 0) out.value = pte->scalars[i].value;
@@ -49,7 +49,7 @@ hone_pte_scalar hone_pte_scalar_at(const hone_pte *pte, size_t index) {
 hone_status hone_pte_set(hone_pte *pte, const char *name, double value, hone_error *error) {
     size_t found = 0;
     for (size_t i = 0; i < pte->scalar_count; i++) {
-        if (strcmp(names[pte->scalars[i].kind], name) != 0) continue;
+        if (strcmp(pte_number_names[pte->scalars[i].kind], name) != 0) continue;
         HONE_FAIL_IF(!isfinite(value), error, INVALID_ARGUMENT, "%s cannot be %g", name, value);
         pte->scalars[i].value = value;
         pte->scalars[i].set = true;

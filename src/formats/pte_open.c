@@ -151,40 +151,58 @@ static hone_status list_states(hone_pte *pte, hone_error *error) {
     return HONE_OK;
 }
 
-static hone_status open(hone_pte *pte, const hone_pte_options *options, hone_error *error) {
-    HONE_TRY(choose_method(pte, options->method, error));
-    pte->is_live = options->live;
-    HONE_TRY(hone_allocate_raw(PTE_CHUNK, 2 * sizeof(double), "room for conversions", &pte->scratch, error));
+static hone_status open_file(hone_pte *pte, const char *method, hone_error *error) {
+    HONE_TRY(choose_method(pte, method, error));
     HONE_TRY(open_scopes(pte, error));
     HONE_TRY(open_ports(pte, error));
     HONE_TRY(name_gradients(pte, error));
-    HONE_TRY(pte_scan(pte, error));
+    return pte_scan(pte, error);
+}
+
+hone_status pte_open_file(hone_source *source, const char *method, hone_pte **out, hone_error *error) {
+    hone_pte *pte;
+    *out = NULL;
+    HONE_TRY(HONE_NEW(&pte, "a program", error));
+    hone_status status = hone_pte_file_read(source, &pte->file, error);
+    if (status == HONE_OK) status = open_file(pte, method, error);
+    if (status == HONE_OK) {
+        *out = pte;
+        return HONE_OK;
+    }
+    if (pte->file) pte->file->source = NULL; // stays with the caller
+    hone_pte_close(pte);
+    return status;
+}
+
+// The graph for the shapes in the file; constants go onto the device.
+static hone_status open_graph(hone_pte *pte, hone_error *error) {
     hone_tensor_type *types;
+    pte_entry *entry = NULL;
+    HONE_TRY(pte_check_needs(pte, error));
+    HONE_TRY(hone_allocate_raw(PTE_CHUNK, 2 * sizeof(double), "room for conversions", &pte->scratch, error));
+    HONE_TRY(HONE_NEW_ARRAY(&pte->live, pte->scalar_count, "the numbers of a program", error));
     HONE_TRY(HONE_NEW_ARRAY(&types, pte->input_count, "the inputs of a program", error));
     for (uint32_t i = 0; i < pte->input_count; i++) {
         types[i] = pte->inputs[i].type;
         types[i].dtype = hone_pte_device_dtype(types[i].dtype);
     }
-    pte_entry *entry = NULL;
-    hone_status status = pte_build(pte, types, NULL, &entry, error);
+    const hone_status status = pte_build(pte, types, NULL, &entry, error);
     hone_free(types);
-    if (status == HONE_OK) status = pte_entry_add(pte, entry, error);
-    if (status == HONE_OK) status = list_states(pte, error);
-    if (status == HONE_OK) status = HONE_NEW_ARRAY(&pte->live, pte->scalar_count, "the numbers of a program", error);
-    return status;
+    HONE_TRY(status);
+    pte_entry_add(pte, entry);
+    return list_states(pte, error);
 }
 
 hone_status hone_pte_open_source(hone_device *device, hone_source *source, const hone_pte_options *options,
                                  hone_pte **out, hone_error *error) {
-    const hone_pte_options otherwise = {0};
     hone_pte *pte;
     *out = NULL;
-    HONE_TRY(HONE_NEW(&pte, "a program", error));
+    HONE_TRY(pte_open_file(source, options ? options->method : NULL, &pte, error));
     pte->device = device;
-    hone_status status = hone_pte_file_read(source, &pte->file, error);
-    if (status == HONE_OK) status = open(pte, options ? options : &otherwise, error);
+    pte->is_live = options && options->live;
+    const hone_status status = open_graph(pte, error);
     if (status != HONE_OK) {
-        if (pte->file) pte->file->source = NULL; // stays with the caller
+        pte->file->source = NULL; // stays with the caller
         hone_pte_close(pte);
         return status;
     }
@@ -217,9 +235,9 @@ void hone_pte_close(hone_pte *pte) {
     for (uint32_t i = 0; i < pte->input_count && pte->input_buffers; i++) hone_buffer_destroy(pte->input_buffers[i]);
     for (uint32_t i = 0; i < pte->output_count && pte->results; i++) hone_free(pte->results[i].data);
     hone_buffer_destroy(pte->plan_arena);
-    void *const owned[] = {pte->constants, pte->buckets, pte->states,        pte->listed,      pte->scalars,
-                           pte->live,      pte->profile, pte->inputs,        pte->outputs,     pte->staging,
-                           pte->scratch,   pte->results, pte->input_buffers, pte->result_bytes};
+    void *const owned[] = {pte->constants, pte->buckets, pte->states,        pte->listed,       pte->scalars,
+                           pte->live,      pte->profile, pte->inputs,        pte->outputs,      pte->staging,
+                           pte->scratch,   pte->results, pte->input_buffers, pte->result_bytes, pte->needs};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) hone_free(owned[i]);
     hone_arena_clear(&pte->arena);
     hone_pte_file_close(pte->file);

@@ -77,8 +77,7 @@ static bool is_for(const hone_pte *pte, const pte_entry *entry, const hone_tenso
     return true;
 }
 
-hone_status pte_entry_add(hone_pte *pte, pte_entry *entry, hone_error *error) {
-    (void)error;
+void pte_entry_add(hone_pte *pte, pte_entry *entry) {
     if (pte->entry_count == PTE_PLANS) {
         size_t oldest = 0;
         for (size_t i = 1; i < PTE_PLANS; i++) {
@@ -89,7 +88,6 @@ hone_status pte_entry_add(hone_pte *pte, pte_entry *entry, hone_error *error) {
         pte->entries[oldest] = pte->entries[--pte->entry_count];
     }
     pte->entries[pte->entry_count++] = entry;
-    return HONE_OK;
 }
 
 hone_status pte_entry_choose(hone_pte *pte, const hone_tensor_type *types, const hone_tensor *inputs, pte_entry **out,
@@ -100,7 +98,7 @@ hone_status pte_entry_choose(hone_pte *pte, const hone_tensor_type *types, const
     }
     if (!*out) {
         HONE_TRY(pte_build(pte, types, inputs, out, error));
-        HONE_TRY(pte_entry_add(pte, *out, error));
+        pte_entry_add(pte, *out);
     }
     (*out)->last_use = ++pte->uses;
     return HONE_OK;

@@ -74,6 +74,14 @@ typedef struct pte_scalar {
     bool set; // by the caller: no longer live
 } pte_scalar;
 
+// An operator that the program calls, and whether hone runs it.
+typedef struct pte_need {
+    const char *name, *overload; // as in the file
+    const struct pte_op *op;     // its row in the table; NULL if it has none
+    uint64_t calls;
+    const char *lack; // why hone does not run it; NULL if it does
+} pte_need;
+
 // --- plans ------------------------------------------------------------------------------------------------------------
 
 // A constant or state of the graph whose buffer is known only when the plan is made.
@@ -145,6 +153,10 @@ struct hone_pte {
     uint32_t *listed; // the states that are not scratch
     size_t listed_count;
 
+    pte_need *needs;
+    size_t need_count, need_capacity;
+    bool needs_more; // there are others that hone does not run
+
     pte_scalar *scalars;
     size_t scalar_count, scalar_capacity;
     double *live; // [scalar_count] as given with a submit
@@ -197,10 +209,19 @@ HONE_MUST_USE hone_status pte_upload(hone_pte *pte, const hone_tensor *tensor, h
                                      hone_buffer *buffer, const char *what, hone_error *error);
 int64_t pte_integer_at(const hone_tensor *tensor, int64_t index);
 
-// --- pte_scan.c: one pass over all calls before anything is built -------------------------------------------------------
+// --- pte_open.c -----------------------------------------------------------------------------------------------------
 
-// Fills in storage and mutations of every scope; refuses operators that hone does not run, by name.
+// All that can be told without a device: scopes, ports, and what pte_scan fills in. Close it with hone_pte_close. Takes
+// ownership of the source when it succeeds.
+HONE_MUST_USE hone_status pte_open_file(hone_source *source, const char *method, hone_pte **out, hone_error *error);
+
+// --- pte_scan.c: one pass over all calls before anything is built ---------------------------------------------------
+
+// Fills in storage and mutations of every scope, needs and scalars.
 HONE_MUST_USE hone_status pte_scan(hone_pte *pte, hone_error *error);
+// Refuses a program that needs what hone does not run, by name.
+HONE_MUST_USE hone_status pte_check_needs(const hone_pte *pte, hone_error *error);
+extern const char *const pte_number_names[PTE_NUMBERS];
 
 // --- pte_build.c ------------------------------------------------------------------------------------------------------
 
@@ -214,8 +235,7 @@ void pte_entry_destroy(pte_entry *entry); // NULL is allowed
 // The graph for these inputs: kept from before, or built. At most PTE_PLANS are kept.
 HONE_MUST_USE hone_status pte_entry_choose(hone_pte *pte, const hone_tensor_type *types, const hone_tensor *inputs,
                                            pte_entry **out, hone_error *error);
-HONE_MUST_USE hone_status pte_entry_add(hone_pte *pte, pte_entry *entry,
-                                        hone_error *error); // takes it, also on failure
+void pte_entry_add(hone_pte *pte, pte_entry *entry); // takes it
 // Buffers, plan, arena and program. May return HONE_PENDING.
 HONE_MUST_USE hone_status pte_entry_prepare(hone_pte *pte, pte_entry *entry, hone_error *error);
 void pte_entries_clear(hone_pte *pte);

@@ -8,35 +8,77 @@
 #include "base/text.h"
 #include "formats/pte_builder.h"
 
-enum { MOST_NAMED = 5 };
+enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5 };
 
-// Operators that are refused, each once, at most some of them.
-typedef struct refused {
-    hone_pte_call calls[MOST_NAMED];
-    size_t count;
-    bool more;
-    const char *reason; // of the first
-} refused;
-
-static void refuse(refused *list, const hone_pte_call *call, const char *reason) {
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->calls[i].name.bytes, call->name.bytes) == 0 &&
-            strcmp(list->calls[i].overload.bytes, call->overload.bytes) == 0)
-            return;
-    }
-    if (list->count == 0) list->reason = reason;
-    list->more = list->more || list->count == MOST_NAMED;
-    if (list->count < MOST_NAMED) list->calls[list->count++] = *call;
+static bool is_need(const pte_need *need, const pte_op *op, const hone_pte_call *call) {
+    if (op || need->op) return need->op == op;
+    return strcmp(need->name, call->name.bytes) == 0 && strcmp(need->overload, call->overload.bytes) == 0;
 }
 
-static void look_up(refused *list, const hone_pte_call *call) {
-    const pte_op *const op = pte_op_find(call->name.bytes, call->overload.bytes);
-    if (!op) {
-        refuse(list, call, pte_op_refusal(call->name.bytes));
-    } else if (op->op && !hone_op_find(op->op)) {
-        refuse(list, call, "this version of hone lacks them");
+// Counts a call of the operator.
+static hone_status note_need(hone_pte *pte, const hone_pte_call *call, const pte_op *op, hone_error *error) {
+    size_t unknown = 0;
+    for (size_t i = 0; i < pte->need_count; i++) {
+        pte_need *const need = &pte->needs[i];
+        unknown += !need->op;
+        if (!is_need(need, op, call)) continue;
+        need->calls++;
+        return HONE_OK;
     }
+    if (!op && unknown >= MOST_UNKNOWN) {
+        pte->needs_more = true;
+        return HONE_OK;
+    }
+    HONE_TRY(HONE_GROW(&pte->needs, &pte->need_capacity, pte->need_count + 1, "the operators of a program", error));
+    pte_need need = {.name = call->name.bytes, .overload = call->overload.bytes, .op = op, .calls = 1};
+    if (!op) need.lack = pte_op_refusal(call->name.bytes);
+    if (op && op->op && !hone_op_find(op->op)) need.lack = "this version of hone lacks it";
+    pte->needs[pte->need_count++] = need;
+    return HONE_OK;
 }
+
+hone_status pte_check_needs(const hone_pte *pte, hone_error *error) {
+    hone_text names = {0};
+    size_t lacking = 0;
+    const char *reason = "";
+    for (size_t i = 0; i < pte->need_count; i++) {
+        const pte_need *const need = &pte->needs[i];
+        if (!need->lack) continue;
+        if (lacking++ == 0) reason = need->lack;
+        if (lacking <= MOST_SHOWN)
+            hone_text_print(&names, "%s%.100s%s%.100s", lacking > 1 ? ", " : "", need->name,
+                            need->overload[0] ? "." : "", need->overload);
+    }
+    hone_status status = hone_text_status(&names, error);
+    if (status == HONE_OK && lacking > 0)
+        status = hone_error_set(error, HONE_UNSUPPORTED, "'%s' uses operators that hone does not run: %s%s (%s)",
+                                pte->file->flat.file, names.bytes,
+                                lacking > MOST_SHOWN || pte->needs_more ? " and others" : "", reason);
+    hone_text_clear(&names);
+    return status;
+}
+
+// --- numbers that may change ----------------------------------------------------------------------------------------
+
+static hone_status note_numbers(hone_pte *pte, const pte_scope *scope, const hone_pte_call *call, uint32_t first,
+                                uint32_t count, pte_number kind, hone_error *error) {
+    for (uint32_t i = 0; i < count && first + i < call->arguments.count; i++) {
+        hone_pte_value value;
+        HONE_TRY(pte_scope_value(pte, scope, hone_flat_u32_at(scope->flat, call->arguments, first + i), &value, error));
+        const bool whole = value.kind == HONE_PTE_INTEGER || value.kind == HONE_PTE_BOOLEAN;
+        HONE_FAIL_IF(!whole && value.kind != HONE_PTE_REAL, error, BAD_FORMAT,
+                     "'%s': argument %" PRIu32 " of %.80s is not a number", scope->flat->file, first + i,
+                     call->name.bytes);
+        const double number = whole ? (double)value.integer : value.real;
+        HONE_TRY(
+            HONE_GROW(&pte->scalars, &pte->scalar_capacity, pte->scalar_count + 1, "the numbers of a program", error));
+        pte->scalars[pte->scalar_count++] =
+            (pte_scalar){.kind = (pte_number)(kind + i), .file = number, .value = number};
+    }
+    return HONE_OK;
+}
+
+// --- what is written ------------------------------------------------------------------------------------------------
 
 // Counts a write of the value's storage.
 static hone_status note_write(const pte_scope *scope, const char *file, uint32_t id, hone_error *error) {
@@ -83,13 +125,14 @@ static hone_status note_prepack(hone_pte *pte, const pte_scope *scope, const hon
     return HONE_OK;
 }
 
-static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_pte_call *call, refused *list,
-                             hone_error *error) {
-    look_up(list, call);
+static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_pte_call *call, hone_error *error) {
     const pte_op *const op = pte_op_find(call->name.bytes, call->overload.bytes);
+    HONE_TRY(note_need(pte, call, op, error));
     const hone_flat_vector arguments = call->arguments;
     if (!op || arguments.count == 0) return HONE_OK;
     if (op->emit == pte_emit_prepack) return note_prepack(pte, scope, call, error);
+    if (op->emit == pte_emit_adamw_step) HONE_TRY(note_numbers(pte, scope, call, 4, 7, PTE_LR, error));
+    if (op->emit == pte_emit_fused_ce) HONE_TRY(note_numbers(pte, scope, call, 2, 1, PTE_N_VALID, error));
     for (uint32_t i = 0; i < 8; i++) {
         if (!(op->mutated >> i & 1) || i >= arguments.count) continue;
         HONE_TRY(note_write(scope, scope->flat->file, hone_flat_u32_at(scope->flat, arguments, i), error));
@@ -98,39 +141,28 @@ static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_p
     return note_result(pte, scope, hone_flat_u32_at(scope->flat, arguments, arguments.count - 1), error);
 }
 
-static hone_status scan_all(hone_pte *pte, refused *list, hone_error *error) {
-    for (uint32_t d = 0; d < pte->method.delegates.count; d++) {
-        for (uint32_t i = 0; i < pte->blobs[d].chain.count; i++) {
-            hone_pte_call call;
-            HONE_TRY(hone_pte_blob_call(&pte->blobs[d], i, &call, error));
-            HONE_TRY(scan_call(pte, &pte->delegates[d], &call, list, error));
-        }
+static hone_status scan_delegate(hone_pte *pte, uint32_t delegate, hone_error *error) {
+    hone_pte_blob *const blob = &pte->blobs[delegate];
+    pte_scope *const scope = &pte->delegates[delegate];
+    if (scope->called) return HONE_OK; // a second call is refused when it is added
+    scope->called = true;
+    for (uint32_t i = 0; i < blob->chain.count; i++) {
+        hone_pte_call call;
+        HONE_TRY(hone_pte_blob_call(blob, i, &call, error));
+        HONE_TRY(scan_call(pte, scope, &call, error));
     }
+    return HONE_OK;
+}
+
+hone_status pte_scan(hone_pte *pte, hone_error *error) {
     for (uint32_t i = 0; i < pte->method.instructions.count; i++) {
         hone_pte_call call;
         HONE_TRY(hone_pte_method_call(pte->file, &pte->method, i, &call, error));
         HONE_FAIL_IF(call.kind == HONE_PTE_JUMP, error, UNSUPPORTED,
                      "'%s' jumps (instruction %" PRIu32 "): programs with branches are not run", pte->file->flat.file,
                      i);
-        if (call.kind == HONE_PTE_KERNEL) HONE_TRY(scan_call(pte, &pte->scope, &call, list, error));
+        if (call.kind == HONE_PTE_KERNEL) HONE_TRY(scan_call(pte, &pte->scope, &call, error));
+        if (call.kind == HONE_PTE_DELEGATE) HONE_TRY(scan_delegate(pte, call.delegate, error));
     }
     return HONE_OK;
-}
-
-hone_status pte_scan(hone_pte *pte, hone_error *error) {
-    refused list = {0};
-    HONE_TRY(scan_all(pte, &list, error));
-    if (list.count == 0) return HONE_OK;
-    hone_text names = {0};
-    for (size_t i = 0; i < list.count; i++) {
-        const char *const overload = list.calls[i].overload.bytes;
-        hone_text_print(&names, "%s%.100s%s%.100s", i ? ", " : "", list.calls[i].name.bytes, overload[0] ? "." : "",
-                        overload);
-    }
-    hone_status status = hone_text_status(&names, error);
-    if (status == HONE_OK)
-        status = hone_error_set(error, HONE_UNSUPPORTED, "'%s' uses operators that hone does not run: %s%s (%s)",
-                                pte->file->flat.file, names.bytes, list.more ? " and others" : "", list.reason);
-    hone_text_clear(&names);
-    return status;
 }
