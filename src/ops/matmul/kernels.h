@@ -19,6 +19,15 @@
 // Rows (vectors) that the matrix-vector functions take at most.
 #define HONE_MATVEC_MOST_ROWS 4
 
+// Before a loop over a small array of vectors, which stays in registers only if the loop is unrolled as a whole.
+#if defined(__clang__)
+#define HONE_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define HONE_UNROLL _Pragma("GCC unroll 16")
+#else
+#define HONE_UNROLL
+#endif
+
 // A weight W[n,k] kept as codes: value = (code - zero) * scale[k / group][n] + minimum[k / group][n].
 typedef struct hone_codes {
     const uint8_t *codes; // bits 4: u8 [n, ceil(k / 2)], even column in the low nibble; bits 8: i8 [n, k]

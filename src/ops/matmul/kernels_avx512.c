@@ -48,7 +48,8 @@ INLINE vec values_of(__m512i codes, int zero) {
 INLINE void nibble_strip(bytes codes, int zero, vec low[1], vec high[1]) {
     const __m512i wide = _mm512_cvtepu8_epi32((__m128i)codes);
     low[0] = values_of(wide, zero);
-    high[0] = values_of(_mm512_srli_epi32(wide, 4), zero);
+    // Converted instead of looked up: shuffles are what there is least of.
+    high[0] = (vec)_mm512_cvtepi32_ps(_mm512_srli_epi32(wide, 4)) - vec_splat((float)zero);
 }
 
 // Eight bytes: lanes 0-7 take the nibbles of the first four in order, lanes 8-15 those of the others.

@@ -185,76 +185,133 @@ TARGET static void NAME(decode_columns)(const hone_codes *codes, int64_t n0, int
     }
 }
 
-// One step of the matrix-vector product: `width` columns of one row against each vector. Sums within the step first,
-// then by the scale into the row's total.
-INLINE void NAME(matvec_step)(const hone_codes *w, bytes low, bytes high, int bits, int width, int m, const float *x,
-                              int64_t x_step, float scale, vec total[][PARTS]) {
-    vec first[PARTS], second[PARTS];
-    if (bits == 4) {
-        nibble_strip(low, w->zero, first, second);
-    } else {
-        byte_strip(low, first);
-        if (width == 32) byte_strip(high, second);
-    }
-    for (int i = 0; i < m; i++) {
-        for (int j = 0; j < PARTS; j++) {
-            const float *const xi = x + i * x_step + j * LANES;
-            vec sum = first[j] * vec_load(xi);
-            if (width == 32) sum = vec_fma(second[j], vec_load(xi + HONE_STRIP), sum);
-            total[i][j] = vec_fma(sum, vec_splat(scale), total[i][j]);
+// One step of the matrix-vector product: `width` columns of `rows` rows, codes row_step bytes apart, against each
+// vector. Sums within the step first, then by the scale into the row's total. No branches and no calls: all the totals
+// are to stay in registers.
+INLINE void NAME(matvec_step)(const uint8_t *codes, int64_t row_step, int bits, int width, int rows, int m,
+                              const float *x, int64_t x_step, const float *scale,
+                              vec total[][HONE_MATVEC_MOST_ROWS][PARTS]) {
+    HONE_UNROLL
+    for (int r = 0; r < rows; r++) {
+        vec first[PARTS], second[PARTS];
+        bytes raw;
+        memcpy(&raw, codes, sizeof raw);
+        if (bits == 4) {
+            nibble_strip(raw, 0, first, second);
+        } else {
+            byte_strip(raw, first);
+            if (width == 32) {
+                memcpy(&raw, codes + 16, sizeof raw);
+                byte_strip(raw, second);
+            }
         }
+        HONE_UNROLL
+        for (int i = 0; i < m; i++) {
+            HONE_UNROLL
+            for (int j = 0; j < PARTS; j++) {
+                const float *const xi = x + i * x_step + j * LANES;
+                vec sum = first[j] * vec_load(xi);
+                if (width == 32) sum = vec_fma(second[j], vec_load(xi + HONE_STRIP), sum);
+                total[r][i][j] = vec_fma(sum, vec_splat(scale[r]), total[r][i][j]);
+            }
+        }
+        codes += row_step;
+    }
+}
+
+// Columns of a row that whole steps cover without reading behind its last byte.
+INLINE int64_t NAME(whole_steps)(const hone_codes *w, int bits, int width) {
+    return bits == 4 ? w->row_bytes / 16 * 32 : w->row_bytes / width * width;
+}
+
+// Scales or minimums of a group for `rows` rows, a constant; lanes behind them hold anything. A call of memcpy here
+// would cost all registers.
+INLINE void NAME(matvec_scales)(const hone_codes *w, const void *scales, int64_t group, int64_t n0, int rows,
+                                vec out[PARTS]) {
+    const int64_t at = group * w->step + n0;
+    const char *from = (const char *)scales + (size_t)at * (w->half ? sizeof(uint16_t) : sizeof(float));
+    float copy[HONE_STRIP] = {0};
+    // For rows to come: each group's values lie far from the last one's, and no processor sees that coming.
+    __builtin_prefetch(from + 64);
+    if (n0 + HONE_STRIP > w->step) {
+        memcpy(copy, from, (size_t)rows * sizeof(uint16_t));
+        if (!w->half) memcpy(copy, from, (size_t)rows * sizeof(float));
+        from = (const char *)copy;
+    }
+    if (w->half) {
+        half_strip(from, out);
+    } else {
+        for (int j = 0; j < PARTS; j++) out[j] = vec_load((const float *)(const void *)from + j * LANES);
     }
 }
 
 // `rows` rows against `m` vectors; bits, width, rows and m are constants where this is called.
-INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, int rows, int m, const float *x,
+INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, bool one_step, int rows, int m, const float *x,
                               const float *sums, int64_t n0, float *y, int64_t y_step) {
+    const int64_t x_step = (w->k + 31) / 32 * 32, groups = (w->k + w->group - 1) / w->group;
+    const int64_t whole = NAME(whole_steps)(w, bits, width);
+    const int step_bytes = bits == 4 ? 16 : width;
+    const uint8_t *const base = w->codes + n0 * w->row_bytes;
+    // What is left behind the whole steps, padded.
+    uint8_t tail[HONE_STRIP][32];
+    if (whole < w->k) {
+        const int64_t at = bits == 4 ? whole / 2 : whole;
+        memset(tail, 0, sizeof tail);
+        for (int r = 0; r < rows; r++) memcpy(tail[r], base + r * w->row_bytes + at, (size_t)(w->row_bytes - at));
+    }
     vec total[HONE_STRIP][HONE_MATVEC_MOST_ROWS][PARTS];
     vec extra[HONE_MATVEC_MOST_ROWS][PARTS]; // from minimums, a lane for each row
+    HONE_UNROLL
     for (int i = 0; i < m; i++) {
+        HONE_UNROLL
         for (int j = 0; j < PARTS; j++) {
             extra[i][j] = vec_splat(0);
+            HONE_UNROLL
             for (int r = 0; r < rows; r++) total[r][i][j] = vec_splat(0);
         }
     }
-    const int64_t x_step = (w->k + 31) / 32 * 32, groups = (w->k + w->group - 1) / w->group;
-    const int step_bytes = bits == 4 ? 16 : width;
-    const uint8_t *const base = w->codes + n0 * w->row_bytes;
+    float scale[HONE_STRIP];
     int64_t k = 0;
     for (int64_t group = 0; group < groups; group++) {
         vec parts[PARTS];
-        float scale[HONE_STRIP];
-        NAME(load_scales)(w, w->scales, group, n0, parts);
+        NAME(matvec_scales)(w, w->scales, group, n0, rows, parts);
         for (int j = 0; j < PARTS; j++) vec_store(scale + j * LANES, parts[j]);
+        // A zero other than 0 is a minimum of -zero * scale.
         if (w->minimums) {
-            NAME(load_scales)(w, w->minimums, group, n0, parts);
+            NAME(matvec_scales)(w, w->minimums, group, n0, rows, parts);
+        } else {
+            for (int j = 0; j < PARTS; j++) parts[j] = parts[j] * vec_splat((float)-w->zero);
+        }
+        if (w->minimums || w->zero != 0) {
+            HONE_UNROLL
             for (int i = 0; i < m; i++) {
+                HONE_UNROLL
                 for (int j = 0; j < PARTS; j++)
                     extra[i][j] = vec_fma(parts[j], vec_splat(sums[i * groups + group]), extra[i][j]);
             }
         }
-        const int64_t end = (group + 1) * w->group < w->k ? (group + 1) * w->group : w->k;
+        const int64_t end = (group + 1) * w->group < whole ? (group + 1) * w->group : whole;
+        // As the condition of a loop that a group of one step leaves at once; the scales are then read once, where they
+        // are used, instead of being kept.
         for (; k < end; k += width) {
-            const int64_t at = bits == 4 ? k / 2 : k;
-            const int64_t valid = w->row_bytes - at;
-            const uint8_t *row = base + at;
-            for (int r = 0; r < rows; r++) {
-                bytes low, high = {0};
-                if (valid >= step_bytes) {
-                    memcpy(&low, row, 16);
-                    if (step_bytes == 32) memcpy(&high, row + 16, 16);
-                } else {
-                    low = NAME(load_bytes)(row, valid);
-                    if (step_bytes == 32) high = NAME(load_bytes)(row + 16, valid - 16);
-                }
-                NAME(matvec_step)(w, low, high, bits, width, m, x + k, x_step, scale[r], total[r]);
-                row += w->row_bytes;
+            // The next rows follow these in memory, in pieces too short for the processor to see them coming.
+            HONE_UNROLL
+            for (int line = 0; line < rows * step_bytes; line += 64)
+                __builtin_prefetch(base + rows * (w->row_bytes + (bits == 4 ? k / 2 : k)) + line);
+            NAME(matvec_step)(base + (bits == 4 ? k / 2 : k), w->row_bytes, bits, width, rows, m, x + k, x_step, scale,
+                              total);
+            if (one_step) {
+                k += width;
+                break;
             }
         }
     }
+    if (whole < w->k) NAME(matvec_step)(tail[0], sizeof tail[0], bits, width, rows, m, x + whole, x_step, scale, total);
+    HONE_UNROLL
     for (int i = 0; i < m; i++) {
         float add[HONE_STRIP];
         for (int j = 0; j < PARTS; j++) vec_store(add + j * LANES, extra[i][j]);
+        HONE_UNROLL
         for (int r = 0; r < rows; r += 4) {
             vec four[4][PARTS];
             for (int q = 0; q < 4; q++) {
@@ -266,21 +323,24 @@ INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, int rows
     }
 }
 
-INLINE void NAME(matvec_range)(const hone_codes *w, int bits, int width, int rows, int m, const float *x,
+INLINE void NAME(matvec_range)(const hone_codes *w, int bits, int width, bool one_step, int rows, int m, const float *x,
                                const float *sums, int64_t n0, int64_t n1, float *y, int64_t y_step) {
     int64_t n = n0;
-    for (; n + rows <= n1; n += rows) NAME(matvec_rows)(w, bits, width, rows, m, x, sums, n, y, y_step);
-    for (; n < n1; n++) NAME(matvec_rows)(w, bits, width, 1, m, x, sums, n, y, y_step);
+    for (; n + rows <= n1; n += rows) NAME(matvec_rows)(w, bits, width, one_step, rows, m, x, sums, n, y, y_step);
+    for (; n < n1; n++) NAME(matvec_rows)(w, bits, width, one_step, 1, m, x, sums, n, y, y_step);
 }
 
-#define MATVEC_CASE(bits, width, m) NAME(matvec_range)(w, bits, width, MATVEC_ROWS(m), m, x, sums, n0, n1, y, y_step)
+#define MATVEC_CASE(bits, width, one_step, m)                                                                          \
+    NAME(matvec_range)(w, bits, width, one_step, MATVEC_ROWS(m), m, x, sums, n0, n1, y, y_step)
 #define MATVEC_FORMAT(m)                                                                                               \
-    if (w->bits == 4) {                                                                                                \
-        MATVEC_CASE(4, 32, m);                                                                                         \
+    if (w->bits == 4 && w->group == 32) {                                                                              \
+        MATVEC_CASE(4, 32, true, m);                                                                                   \
+    } else if (w->bits == 4) {                                                                                         \
+        MATVEC_CASE(4, 32, false, m);                                                                                  \
     } else if (w->group % 32 == 0) {                                                                                   \
-        MATVEC_CASE(8, 32, m);                                                                                         \
+        MATVEC_CASE(8, 32, false, m);                                                                                  \
     } else {                                                                                                           \
-        MATVEC_CASE(8, 16, m);                                                                                         \
+        MATVEC_CASE(8, 16, false, m);                                                                                  \
     }
 
 TARGET static void NAME(matvec)(const hone_codes *codes, int m, const float *x, const float *sums, int64_t n0,
