@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums, differences, products and quotients of two tensors, or of a tensor and a number, with broadcasting.
+#include "ops/binary/binary.h"
 #include "ops/op.h"
 #include "ops/shared/broadcast.h"
 #include "ops/shared/parallel.h"
@@ -329,6 +330,6 @@ static const hone_op op_accumulate = {
 };
 
 const hone_op *const hone_ops_binary[] = {
-    &op_add_tensor, &op_sub_tensor, &op_mul_tensor, &op_div_tensor, &op_add_scalar,
-    &op_sub_scalar, &op_mul_scalar, &op_div_scalar, &op_accumulate, 0,
+    &op_add_tensor, &op_sub_tensor, &op_mul_tensor, &op_div_tensor,    &op_add_scalar,      &op_sub_scalar,
+    &op_mul_scalar, &op_div_scalar, &op_accumulate, &hone_op_div_mode, &hone_op_pow_tensor, 0,
 };
