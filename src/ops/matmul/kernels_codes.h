@@ -123,22 +123,20 @@ TARGET static void NAME(decode_rows)(const hone_codes *codes, int64_t k0, int64_
 // Sixteen codes of one row in order of their columns.
 INLINE void NAME(row_codes)(const hone_codes *w, int64_t n, int64_t k0, vec out[PARTS]) {
     const int64_t first = w->bits == 4 ? k0 / 2 : k0;
-    const int64_t needed = w->bits == 4 ? 8 : 16;
     const uint8_t *const from = w->codes + n * w->row_bytes + first;
     const int64_t valid = w->row_bytes - first;
-    bytes raw = {0};
-    if (valid < needed) {
-        raw = NAME(load_bytes)(from, valid);
-    } else if (w->bits == 4) {
-        memcpy(&raw, from, 8);
-    } else {
-        memcpy(&raw, from, 16);
+    if (w->bits == 8) {
+        byte_strip(NAME(load_bytes)(from, valid), out);
+        return;
     }
-    if (w->bits == 4) {
-        nibble_row(raw, w->zero, out);
+    uint64_t word = 0; // a register: eight bytes stored and sixteen loaded again would wait for each other
+    if (valid >= 8) {
+        memcpy(&word, from, sizeof word);
     } else {
-        byte_strip(raw, out);
+        for (int64_t i = 0; i < valid; i++) word |= (uint64_t)from[i] << 8 * i;
     }
+    const uint64_t both __attribute__((vector_size(16))) = {word, 0};
+    nibble_row((bytes)both, w->zero, out);
 }
 
 // The same columns where they lie in more than one group: each with its own scale.
