@@ -1,76 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums and means over any set of dimensions, accumulated in double in an order that depends on shape alone.
 #include "ops/op.h"
+#include "ops/reduce/axes.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
 
-// Dimensions of one kind, outermost first; neighbours are merged.
-typedef struct axes {
-    int rank;
-    int64_t dims[HONE_MAX_RANK], strides[HONE_MAX_RANK], count;
-} axes;
-
 typedef struct context {
-    axes kept, reduced;
-    bool inner_reduced; // the reduced dimensions hold the innermost one
+    hone_reduction axes;
     const float *in;
     float *out;
     double *parts; // sums of blocks when there is one output
     double factor;
 } context;
-
-// --- which dimensions ------------------------------------------------------------------------------------------------
-// Marks the dimensions that operand `at` names; none or an empty list means all.
-static hone_status marked_dims(const hone_op_call *call, size_t at, const hone_tensor_type *self, bool *marked,
-                               hone_error *error) {
-    const hone_operand *const dims = at < call->operand_count ? &call->operands[at] : 0;
-    const bool all = !dims || dims->kind != HONE_ARGUMENT_INTEGERS || dims->count == 0;
-    for (int d = 0; d < HONE_MAX_RANK; d++) marked[d] = all && d < self->rank;
-    for (size_t i = 0; !all && i < dims->count; i++) {
-        int dim;
-        HONE_TRY(hone_op_dim(call, dims->integers[i], self->rank, &dim, error));
-        HONE_OP_CHECK(!marked[dim], "dimension %d is named twice", dim);
-        marked[dim] = self->rank > 0;
-    }
-    return HONE_OK;
-}
-
-static void push(axes *list, int64_t size, int64_t stride) {
-    list->count *= size;
-    if (size == 1) return;
-    const int last = list->rank - 1;
-    if (last >= 0 && list->strides[last] == stride * size) {
-        list->dims[last] *= size;
-        list->strides[last] = stride;
-        return;
-    }
-    list->dims[list->rank] = size;
-    list->strides[list->rank++] = stride;
-}
-
-static void split_axes(const hone_tensor_type *self, const bool *marked, context *c) {
-    int64_t strides[HONE_MAX_RANK], step = 1;
-    for (int d = self->rank - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= self->dims[d];
-    }
-    c->kept = c->reduced = (axes){.count = 1};
-    c->inner_reduced = true;
-    for (int d = 0; d < self->rank; d++) {
-        push(marked[d] ? &c->reduced : &c->kept, self->dims[d], strides[d]);
-        if (self->dims[d] != 1) c->inner_reduced = marked[d];
-    }
-}
-
-// Offset of element `index` in the order of the axes' dimensions.
-static int64_t offset_of(const axes *list, int rank, int64_t index) {
-    int64_t offset = 0;
-    for (int d = rank - 1; d >= 0; d--) {
-        offset += index % list->dims[d] * list->strides[d];
-        index /= list->dims[d];
-    }
-    return offset;
-}
 
 // --- sums ------------------------------------------------------------------------------------------------------------
 HONE_VECTOR static double sum_run(const float *x, int64_t n) {
@@ -84,13 +25,13 @@ HONE_VECTOR static void add_run(double *sums, const float *x, int64_t n) {
 // The innermost dimension is summed: each output is the sum of runs.
 static void sum_rows(void *opaque, int64_t begin, int64_t end) {
     const context *const c = opaque;
-    const int outer = c->reduced.rank > 0 ? c->reduced.rank - 1 : 0;
-    const int64_t run = c->reduced.rank > 0 ? c->reduced.dims[outer] : 1;
-    const int64_t runs = run > 0 ? c->reduced.count / run : 0;
+    const int outer = c->axes.reduced.rank > 0 ? c->axes.reduced.rank - 1 : 0;
+    const int64_t run = c->axes.reduced.rank > 0 ? c->axes.reduced.dims[outer] : 1;
+    const int64_t runs = run > 0 ? c->axes.reduced.count / run : 0;
     for (int64_t o = begin; o < end; o++) {
-        const float *const base = c->in + offset_of(&c->kept, c->kept.rank, o);
+        const float *const base = c->in + hone_axes_offset(&c->axes.kept, c->axes.kept.rank, o);
         double sum = 0;
-        for (int64_t r = 0; r < runs; r++) sum += sum_run(base + offset_of(&c->reduced, outer, r), run);
+        for (int64_t r = 0; r < runs; r++) sum += sum_run(base + hone_axes_offset(&c->axes.reduced, outer, r), run);
         c->out[o] = (float)(sum * c->factor);
     }
 }
@@ -100,15 +41,15 @@ enum { COLUMNS = 128 };
 // The innermost dimension is kept: neighbouring outputs are summed together, row by row.
 static void sum_columns(void *opaque, int64_t begin, int64_t end) {
     const context *const c = opaque;
-    const int last = c->kept.rank - 1;
+    const int last = c->axes.kept.rank - 1;
     for (int64_t o = begin; o < end;) {
-        const int64_t place = o % c->kept.dims[last], left = c->kept.dims[last] - place;
+        const int64_t place = o % c->axes.kept.dims[last], left = c->axes.kept.dims[last] - place;
         int64_t n = left < end - o ? left : end - o;
         if (n > COLUMNS) n = COLUMNS;
-        const float *const base = c->in + offset_of(&c->kept, c->kept.rank, o);
+        const float *const base = c->in + hone_axes_offset(&c->axes.kept, c->axes.kept.rank, o);
         double sums[COLUMNS] = {0};
-        for (int64_t r = 0; r < c->reduced.count; r++)
-            add_run(sums, base + offset_of(&c->reduced, c->reduced.rank, r), n);
+        for (int64_t r = 0; r < c->axes.reduced.count; r++)
+            add_run(sums, base + hone_axes_offset(&c->axes.reduced, c->axes.reduced.rank, r), n);
         for (int64_t i = 0; i < n; i++) c->out[o + i] = (float)(sums[i] * c->factor);
         o += n;
     }
@@ -119,50 +60,50 @@ static void sum_block(void *opaque, int64_t begin, int64_t end) {
     c->parts[begin / HONE_BLOCK] = sum_run(c->in + begin, end - begin);
 }
 
-static bool is_whole(const context *c) {
-    return c->kept.count == 1 && c->reduced.rank <= 1;
-}
-
 static void reduce(const hone_op_call *call, context *c, bool mean) {
-    const int64_t each = c->reduced.count > 0 ? c->reduced.count : 1;
-    c->factor = mean ? 1.0 / (double)c->reduced.count : 1;
-    if (is_whole(c)) {
+    const int64_t each = c->axes.reduced.count > 0 ? c->axes.reduced.count : 1;
+    c->factor = mean ? 1.0 / (double)c->axes.reduced.count : 1;
+    if (hone_reduction_is_whole(&c->axes)) {
         double sum = 0;
-        hone_call_elements(call, c->reduced.count, sum_block, c);
-        for (int64_t i = 0; i * HONE_BLOCK < c->reduced.count; i++) sum += c->parts[i];
+        hone_call_elements(call, c->axes.reduced.count, sum_block, c);
+        for (int64_t i = 0; i * HONE_BLOCK < c->axes.reduced.count; i++) sum += c->parts[i];
         c->out[0] = (float)(sum * c->factor);
-    } else if (c->inner_reduced) {
-        hone_call_ranges(call, c->kept.count, HONE_BLOCK / each + 1, sum_rows, c);
+    } else if (c->axes.inner_reduced) {
+        hone_call_ranges(call, c->axes.kept.count, HONE_BLOCK / each + 1, sum_rows, c);
     } else {
         const int64_t grain = HONE_BLOCK / each + 1;
-        hone_call_ranges(call, c->kept.count, grain < COLUMNS ? COLUMNS : grain, sum_columns, c);
+        hone_call_ranges(call, c->axes.kept.count, grain < COLUMNS ? COLUMNS : grain, sum_columns, c);
     }
 }
 
 // --- operators -------------------------------------------------------------------------------------------------------
-// dims and keepdim at operands 1 and 2 when `has_dims`, dtype last.
-static hone_status infer(const hone_op_call *call, bool has_dims, hone_error *error) {
-    const hone_tensor_type self = hone_operand_tensor(call, 0)->type;
+enum { F32_CODE = 6, I32_CODE = 3 };
+
+static bool is_whole_type(hone_dtype dtype) {
+    return dtype == HONE_DTYPE_I32 || dtype == HONE_DTYPE_BOOL || dtype == HONE_DTYPE_U8;
+}
+
+// dims and keepdim at operands 1 and 2 when there are four of them, dtype last.
+static hone_status infer(const hone_op_call *call, bool mean, hone_error *error) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    const bool has_dims = call->operand_count == 4, whole = is_whole_type(self->type.dtype);
     const hone_operand *const dtype = &call->operands[call->operand_count - 1];
+    const int64_t code = dtype->kind == HONE_ARGUMENT_NONE ? (whole ? I32_CODE : F32_CODE) : dtype->integer;
     bool marked[HONE_MAX_RANK];
-    HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
-    HONE_OP_CHECK(dtype->kind == HONE_ARGUMENT_NONE || dtype->integer == 6, "only sums in f32 are supported");
-    HONE_TRY(marked_dims(call, has_dims ? 1 : call->operand_count, &self, marked, error));
-    hone_tensor_type out = {.dtype = HONE_DTYPE_F32};
-    for (int d = 0; d < self.rank; d++)
-        if (!marked[d])
-            out.dims[out.rank++] = self.dims[d];
-        else if (has_dims && call->operands[2].integer)
-            out.dims[out.rank++] = 1;
-    call->outputs[0].type = out;
+    if (mean || !whole) HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
+    HONE_OP_CHECK(code == F32_CODE || (whole && code == I32_CODE), "sums of %s are not made as ScalarType %lld",
+                  hone_dtype_name(self->type.dtype), (long long)code);
+    HONE_TRY(hone_reduction_dims(call, has_dims ? 1 : call->operand_count, &self->type, marked, error));
+    call->outputs[0].type = hone_reduction_type(&self->type, marked, has_dims && call->operands[2].integer);
+    call->outputs[0].type.dtype = code == F32_CODE ? HONE_DTYPE_F32 : HONE_DTYPE_I32;
     return HONE_OK;
 }
 
-static hone_status infer_dims(const hone_op_call *call, hone_error *error) {
-    return infer(call, true, error);
-}
-static hone_status infer_all(const hone_op_call *call, hone_error *error) {
+static hone_status infer_sum(const hone_op_call *call, hone_error *error) {
     return infer(call, false, error);
+}
+static hone_status infer_mean(const hone_op_call *call, hone_error *error) {
+    return infer(call, true, error);
 }
 
 static context resolve(const hone_op_call *call) {
@@ -170,20 +111,25 @@ static context resolve(const hone_op_call *call) {
     context c = {.in = self->data, .out = call->outputs[0].data, .parts = call->workspace};
     bool marked[HONE_MAX_RANK] = {false};
     // The shape rule has checked the dimensions.
-    if (marked_dims(call, call->operand_count == 4 ? 1 : call->operand_count, &self->type, marked, 0) == HONE_OK)
-        split_axes(&self->type, marked, &c);
+    if (hone_reduction_dims(call, call->operand_count == 4 ? 1 : call->operand_count, &self->type, marked, 0) ==
+        HONE_OK)
+        hone_reduction_split(&self->type, marked, &c.axes);
     return c;
 }
 
 static hone_cpu_needs needs(const hone_op_call *call) {
     const context c = resolve(call);
-    return (hone_cpu_needs){.workspace_bytes =
-                                is_whole(&c) ? ((size_t)c.reduced.count / HONE_BLOCK + 1) * sizeof(double) : 0};
+    return (hone_cpu_needs){.workspace_bytes = hone_reduction_is_whole(&c.axes)
+                                                   ? ((size_t)c.axes.reduced.count / HONE_BLOCK + 1) * sizeof(double)
+                                                   : 0};
 }
 
 static void sum_cpu(const hone_op_call *call) {
     context c = resolve(call);
-    reduce(call, &c, false);
+    if (is_whole_type(hone_operand_tensor(call, 0)->type.dtype))
+        hone_sum_whole(call, &c.axes);
+    else
+        reduce(call, &c, false);
 }
 
 static void mean_cpu(const hone_op_call *call) {
@@ -244,8 +190,8 @@ static hone_status mean_all_gradient(const hone_gradient_call *call, hone_error 
 
 static const hone_op op_sum_dims = {
     .schema = "aten::sum.dim_IntList(Tensor self, int[]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    .summary = "sum over the dimensions dim; none means all",
-    .infer = infer_dims,
+    .summary = "sum over the dimensions dim; none means all; whole numbers and truths are summed as i32",
+    .infer = infer_sum,
     .cpu = sum_cpu,
     .cpu_needs = needs,
     .gradient = sum_gradient,
@@ -254,7 +200,7 @@ static const hone_op op_sum_dims = {
 static const hone_op op_mean_dims = {
     .schema = "aten::mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .summary = "mean over the dimensions dim; none means all; NaN over no elements",
-    .infer = infer_dims,
+    .infer = infer_mean,
     .cpu = mean_cpu,
     .cpu_needs = needs,
     .gradient = mean_gradient,
@@ -262,8 +208,8 @@ static const hone_op op_mean_dims = {
 };
 static const hone_op op_sum = {
     .schema = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-    .summary = "sum of all elements, a scalar",
-    .infer = infer_all,
+    .summary = "sum of all elements, a scalar; whole numbers and truths are summed as i32",
+    .infer = infer_sum,
     .cpu = sum_cpu,
     .cpu_needs = needs,
     .gradient = sum_all_gradient,
@@ -272,11 +218,12 @@ static const hone_op op_sum = {
 static const hone_op op_mean = {
     .schema = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     .summary = "mean of all elements, a scalar; NaN over no elements",
-    .infer = infer_all,
+    .infer = infer_mean,
     .cpu = mean_cpu,
     .cpu_needs = needs,
     .gradient = mean_all_gradient,
     .gradient_text = "d_self = d / count repeated",
 };
 
-const hone_op *const hone_ops_reduce[] = {&op_sum_dims, &op_mean_dims, &op_sum, &op_mean, 0};
+const hone_op *const hone_ops_reduce[] = {&op_sum_dims,  &op_mean_dims,   &op_sum,         &op_mean, &hone_op_amax,
+                                          &hone_op_amin, &hone_op_argmax, &hone_op_argmin, 0};
