@@ -22,10 +22,11 @@ static hone_status tell(const info_settings *settings, const char *path, hone_er
     if (size >= 4 && memcmp(head, "GGUF", 4) == 0) return info_gguf(settings, path, error);
     if (size >= 4 && memcmp(head, "HONE", 4) == 0) return info_state(settings, path, error);
     if (is_safetensors(head, size)) return info_safetensors(settings, path, error);
-    HONE_FAIL_IF(size >= 8 && memcmp(head + 4, "ET", 2) == 0, error, UNSUPPORTED,
-                 "'%s' is an ExecuTorch program: this version does not read those", path);
+    if (size >= 8 && memcmp(head + 4, "ET", 2) == 0) return info_pte(settings, path, error);
     HONE_FAIL(error, BAD_FORMAT,
-              "'%s' is neither a GGUF nor a safetensors file, a state.hone, a run or an adapter folder", path);
+              "'%s' is neither a GGUF nor a safetensors file, an ExecuTorch program, a state.hone, a run or an adapter "
+              "folder",
+              path);
 }
 
 static int run(void *opaque, const char *const *arguments, size_t count) {
@@ -40,9 +41,11 @@ const cli_command cli_info = {
     .name = "info",
     .arguments = "FILE",
     .summary = "what a model, adapter, state or run folder holds",
-    .details = "FILE is a GGUF file (a model or an adapter), a safetensors file, a state.hone, a run folder or a PEFT "
-               "folder.\n"
-               "With -v tensors are listed, and long lists of metadata in full; --json lists the tensors always.",
+    .details =
+        "FILE is a GGUF file (a model or an adapter), a safetensors file, an ExecuTorch program (.pte), a state.hone, "
+        "a run folder or a PEFT folder.\n"
+        "With -v tensors and operators are listed, and long lists of metadata in full; --json lists the tensors "
+        "always.",
     .least = 1,
     .most = 1,
     .settings_bytes = sizeof(info_settings),

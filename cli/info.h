@@ -13,6 +13,7 @@ typedef struct info_settings {
 HONE_MUST_USE hone_status info_gguf(const info_settings *settings, const char *path, hone_error *error);
 HONE_MUST_USE hone_status info_safetensors(const info_settings *settings, const char *path, hone_error *error);
 HONE_MUST_USE hone_status info_state(const info_settings *settings, const char *path, hone_error *error);
+HONE_MUST_USE hone_status info_pte(const info_settings *settings, const char *path, hone_error *error);
 // A run or a PEFT adapter.
 HONE_MUST_USE hone_status info_folder(const info_settings *settings, const char *path, hone_error *error);
 

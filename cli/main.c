@@ -8,7 +8,7 @@
 #include "commands.h"
 
 static const cli_command *const commands[] = {
-    &cli_train, &cli_generate, &cli_eval, &cli_data, &cli_tokenize, &cli_info, &cli_ops, &cli_bench,
+    &cli_train, &cli_generate, &cli_eval, &cli_data, &cli_tokenize, &cli_info, &cli_run, &cli_ops, &cli_bench,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

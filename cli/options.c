@@ -230,6 +230,14 @@ static int set_value(const cli_option *option, const char *value, void *settings
         if (value[0] == 0 && !option->may_be_empty) return cli_usage("--%s is empty", option->name);
         *(const char **)target = value;
         return 0;
+    case CLI_TEXTS: {
+        cli_texts *const texts = target;
+        if (value[0] == 0) return cli_usage("--%s is empty", option->name);
+        if (texts->count == CLI_MOST_TEXTS)
+            return cli_usage("--%s is given more than %d times", option->name, CLI_MOST_TEXTS);
+        texts->items[texts->count++] = value;
+        return 0;
+    }
     case CLI_INTEGER: {
         int64_t number;
         if (!parse_integer(value, &number) || !in_range(option, (double)number)) return refuse_value(option, value);

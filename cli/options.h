@@ -15,12 +15,19 @@ typedef enum cli_kind {
     CLI_FLAG,     // bool: becomes true
     CLI_FLAG_OFF, // bool: becomes false
     CLI_TEXT,     // const char *
+    CLI_TEXTS,    // cli_texts: may be given several times
     CLI_INTEGER,  // int64_t from low to high
     CLI_NUMBER,   // double from low to high
     CLI_SIZE,     // uint64_t bytes: 800M, 1.5GiB, 2GB
     CLI_CHOICE,   // int: the place of the word in `words`
     CLI_REFUSED,  // known, but not here: `help` says why; not in the help
 } cli_kind;
+
+#define CLI_MOST_TEXTS 256
+typedef struct cli_texts {
+    const char *items[CLI_MOST_TEXTS]; // in the order of the command line
+    size_t count;
+} cli_texts;
 
 typedef struct cli_option {
     cli_kind kind;

@@ -59,6 +59,9 @@ HONE_MUST_USE hone_status pte_fetch_state(pte_builder *b, pte_scope *scope, uint
                                           hone_error *error);
 // Makes `value` the value `id`: in the type and shape that the file says, into the state if it is one.
 HONE_MUST_USE hone_status pte_give(pte_builder *b, pte_scope *scope, uint32_t id, hone_value value, hone_error *error);
+// What state in this value is called.
+HONE_MUST_USE hone_status pte_state_name(hone_pte *pte, const pte_scope *scope, uint32_t id,
+                                         const hone_pte_value *value, const char **out, hone_error *error);
 void pte_give_integer(pte_scope *scope, uint32_t id, int64_t integer);
 // The same without a look at type and shape.
 void pte_bind(pte_scope *scope, uint32_t id, hone_value value);

@@ -234,10 +234,12 @@ void hone_pte_close(hone_pte *pte) {
     for (size_t i = 0; i < pte->state_count; i++) hone_buffer_destroy(pte->states[i].buffer);
     for (uint32_t i = 0; i < pte->input_count && pte->input_buffers; i++) hone_buffer_destroy(pte->input_buffers[i]);
     for (uint32_t i = 0; i < pte->output_count && pte->results; i++) hone_free(pte->results[i].data);
+    for (size_t i = 0; i < pte->listed_count && pte->saved; i++) hone_free(pte->saved[i]);
     hone_buffer_destroy(pte->plan_arena);
-    void *const owned[] = {pte->constants, pte->buckets, pte->states,        pte->listed,       pte->scalars,
-                           pte->live,      pte->profile, pte->inputs,        pte->outputs,      pte->staging,
-                           pte->scratch,   pte->results, pte->input_buffers, pte->result_bytes, pte->needs};
+    void *const owned[] = {pte->constants,     pte->buckets,      pte->states,  pte->listed,
+                           pte->scalars,       pte->live,         pte->profile, pte->inputs,
+                           pte->outputs,       pte->staging,      pte->scratch, pte->results,
+                           pte->input_buffers, pte->result_bytes, pte->needs,   pte->saved};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) hone_free(owned[i]);
     hone_arena_clear(&pte->arena);
     hone_pte_file_close(pte->file);

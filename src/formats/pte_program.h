@@ -172,6 +172,9 @@ struct hone_pte {
     hone_profile_row *profile; // of entries that are gone
     size_t profile_count, profile_capacity;
 
+    void **saved; // [listed_count] what was read of the state so far, for hone_pte_save
+    size_t saved_count;
+
     pte_phase phase;
     pte_entry *running;
     uint32_t downloaded;  // outputs read back

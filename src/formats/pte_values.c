@@ -62,6 +62,18 @@ static hone_status add_late(pte_builder *b, hone_value value, bool state, uint32
     return HONE_OK;
 }
 
+hone_status pte_state_name(hone_pte *pte, const pte_scope *scope, uint32_t id, const hone_pte_value *value,
+                           const char **out, hone_error *error) {
+    char name[64];
+    if (scope->delegate < 0) {
+        snprintf(name, sizeof name, "value%" PRIu32, id);
+    } else {
+        snprintf(name, sizeof name, "delegate%d.value%" PRIu32, scope->delegate, id);
+    }
+    const char *const text = value->text.length ? value->text.bytes : name;
+    return hone_arena_string(&pte->arena, text, strlen(text), out, error);
+}
+
 static hone_status new_state(pte_builder *b, const pte_scope *scope, uint32_t id, const hone_pte_value *value,
                              bool scratch, uint32_t *out, hone_error *error) {
     hone_pte *const pte = b->pte;
@@ -76,14 +88,7 @@ static hone_status new_state(pte_builder *b, const pte_scope *scope, uint32_t id
         HONE_TRY(pte_value_range(pte, scope, value, &state.range, error));
         state.initial = true;
     }
-    char name[64];
-    if (scope->delegate < 0) {
-        snprintf(name, sizeof name, "value%" PRIu32, id);
-    } else {
-        snprintf(name, sizeof name, "delegate%d.value%" PRIu32, scope->delegate, id);
-    }
-    const char *const text = value->text.length ? value->text.bytes : name;
-    HONE_TRY(hone_arena_string(&pte->arena, text, strlen(text), &state.port.name, error));
+    HONE_TRY(pte_state_name(pte, scope, id, value, &state.port.name, error));
     HONE_TRY(HONE_GROW(&pte->states, &pte->state_capacity, pte->state_count + 1, "the state of a program", error));
     *out = (uint32_t)pte->state_count;
     pte->states[pte->state_count++] = state;
