@@ -311,5 +311,8 @@ static const hone_op op_index_add = {
     .gradient_text = "d for self, alpha * d at index for source",
 };
 
-const hone_op *const hone_ops_gather[] = {&op_gather,           &op_scatter_add,       &op_index_select, &op_index_add,
-                                          &hone_op_rows_gather, &hone_op_rows_scatter, &hone_op_zero,    0};
+const hone_op *const hone_ops_gather[] = {&op_gather,           &op_scatter_add,
+                                          &op_index_select,     &op_index_add,
+                                          &hone_op_rows_gather, &hone_op_rows_scatter,
+                                          &hone_op_zero,        &hone_op_scatter_value,
+                                          &hone_op_scatter_src, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of this family that stand in rows.c.
+// The operators of this family that stand in rows.c and scatter.c.
 #ifndef HONE_OPS_GATHER_H
 #define HONE_OPS_GATHER_H
 
@@ -8,5 +8,7 @@
 extern const hone_op hone_op_rows_gather;
 extern const hone_op hone_op_rows_scatter;
 extern const hone_op hone_op_zero;
+extern const hone_op hone_op_scatter_value;
+extern const hone_op hone_op_scatter_src;
 
 #endif

@@ -21,8 +21,7 @@ static void fill_range(void *opaque, int64_t begin, int64_t end) {
         memcpy(to + done, to, done < bytes - done ? done : bytes - done);
 }
 
-// The number as one element of `dtype`.
-static void encode(hone_dtype dtype, const hone_operand *number, unsigned char *bytes) {
+void hone_encode_number(hone_dtype dtype, const hone_operand *number, unsigned char *bytes) {
     const float f32 = (float)number->real;
     const int64_t whole = number->kind == HONE_ARGUMENT_REAL ? (int64_t)number->real : number->integer;
     const int32_t i32 = (int32_t)whole;
@@ -55,7 +54,7 @@ static void encode(hone_dtype dtype, const hone_operand *number, unsigned char *
 void hone_fill_number(const hone_op_call *call, const hone_operand *number) {
     const hone_tensor *const out = &call->outputs[0];
     context c = {.out = out->data, .element = hone_dtype_bytes(out->type.dtype)};
-    encode(out->type.dtype, number, c.bytes);
+    hone_encode_number(out->type.dtype, number, c.bytes);
     hone_call_elements(call, hone_type_elements(&out->type), fill_range, &c);
 }
 

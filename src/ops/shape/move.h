@@ -19,7 +19,8 @@ void hone_move_strides(const hone_tensor_type *type, int64_t *strides);
 // ATen's code of an element type (6 is float), as ScalarType arguments carry it.
 hone_status hone_scalar_type(const hone_op_call *call, int64_t code, hone_dtype *out, hone_error *error);
 
-// Output 0 filled with one number; and the check that an element of `dtype` can hold it.
+// One number as an element of `dtype`, at most 8 bytes; output 0 filled with it; the check that elements can hold it.
+void hone_encode_number(hone_dtype dtype, const hone_operand *number, unsigned char *bytes);
 void hone_fill_number(const hone_op_call *call, const hone_operand *number);
 hone_status hone_check_number(const hone_op_call *call, const hone_operand *number, hone_dtype dtype,
                               hone_error *error);
