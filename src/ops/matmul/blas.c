@@ -6,6 +6,7 @@
 #include "ops/matmul/blas.h"
 
 #include <stdalign.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -121,20 +122,29 @@ static bool kernels_are_right(check_buffers *t) {
     return dots_are_right(t, 131, 5, 11) && dots_are_right(t, 16, 2, 8);
 }
 
-hone_status hone_blas_check(hone_error *error) {
+hone_status hone_kernels_check(const hone_kernels *const *tables, hone_error *error) {
     check_buffers *buffers = NULL;
     HONE_TRY(hone_allocate(1, sizeof *buffers, "the check of the products", (void **)&buffers, error));
     fill(buffers->a, CHECK_MOST, 1);
     fill(buffers->b, CHECK_MOST, 2);
     hone_status status = HONE_UNSUPPORTED;
-    for (size_t i = 0; hone_kernels_all[i] && status != HONE_OK; i++) {
-        if (!hone_kernels_all[i]->usable()) continue;
-        hone_kernels_use(hone_kernels_all[i]);
+    for (size_t i = 0; tables[i] && status != HONE_OK; i++) {
+        if (!tables[i]->usable()) continue;
+        hone_kernels_use(tables[i]);
         if (kernels_are_right(buffers)) status = HONE_OK;
     }
     hone_free(buffers);
     if (status == HONE_OK) return HONE_OK;
     HONE_FAIL(error, UNSUPPORTED, "matrix products come out wrong on this processor");
+}
+
+hone_status hone_blas_check(hone_error *error) {
+    // Once: programs that run may not have their inner loops changed.
+    static atomic_bool right;
+    if (atomic_load(&right)) return HONE_OK;
+    HONE_TRY(hone_kernels_check(hone_kernels_all, error));
+    atomic_store(&right, true);
+    return HONE_OK;
 }
 
 const char *hone_blas_name(void) {

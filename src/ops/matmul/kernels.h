@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 // Panels of the right operand come in strips of 16 columns, on every machine.
 #define HONE_STRIP 16
 // Bounds over all tables, for buffers that do not depend on the machine.
@@ -80,5 +82,7 @@ const hone_kernels *hone_kernels_get(void);
 // All tables, best first, ended by NULL; and the choice of one, for tests and the check. NULL = choose again.
 extern const hone_kernels *const hone_kernels_all[];
 void hone_kernels_use(const hone_kernels *kernels);
+// Puts to use the first of the tables (ended by NULL) that is usable and gives right products; HONE_UNSUPPORTED if none.
+HONE_MUST_USE hone_status hone_kernels_check(const hone_kernels *const *tables, hone_error *error);
 
 #endif

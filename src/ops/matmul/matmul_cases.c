@@ -106,8 +106,9 @@ static void linear_dw_add(const hone_reference *run) {
 
 // --- cases -----------------------------------------------------------------------------------------------------------
 
-#define CHECKED(function)     .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT, .gradient_tolerance = 1e-4
-#define TIMED(function, flop) .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
+#define CHECKED(function) .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT, .gradient_tolerance = 1e-4
+#define TIMED(function, flop)                                                                                          \
+    .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
 // With a right operand of half precision only the left one has a gradient.
 #define CHECKED_HALF(function) CHECKED(function), .no_gradient = 2
 
