@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ops/op.h"
+#include "ops/rope/rotary.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
 
@@ -121,4 +122,12 @@ static const hone_op op_rope = {
     .gradient_text = "d_x = the same turn of d, backwards; the tables get none",
 };
 
-const hone_op *const hone_ops_rope[] = {&op_rope, 0};
+const hone_op *const hone_ops_rope[] = {
+    &op_rope,
+    &hone_op_rotary,
+    &hone_op_rotary_hf,
+    &hone_op_rotary_hf_backward,
+    &hone_op_rotary_interleaved,
+    &hone_op_rotary_interleaved_backward,
+    0,
+};
