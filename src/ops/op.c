@@ -51,8 +51,7 @@ const char *hone_op_type_text(const hone_tensor *tensor) {
     return hone_type_print(&tensor->type, places[next++ % PLACES], BYTES);
 }
 
-hone_status hone_op_want_dtype(const hone_op_call *call, size_t operand, hone_dtype dtype,
-                               hone_error *error) {
+hone_status hone_op_want_dtype(const hone_op_call *call, size_t operand, hone_dtype dtype, hone_error *error) {
     char name[64];
     const hone_tensor *const tensor = hone_operand_tensor(call, operand);
     HONE_OP_CHECK(tensor, "'%s' must be given", argument_name(call->op, operand, name, sizeof name));

@@ -179,7 +179,7 @@ static void wrong_tables_are_switched_off(void **state) {
 
 // --- threads ---------------------------------------------------------------------------------------------------------
 
-enum { STRESS_THREADS = 4, STRESS_CALLS = 2500, STRESS_SIDE = 101 };
+enum { STRESS_THREADS = 4, STRESS_CALLS = 2500, STRESS_SIDE = 40 };
 
 typedef struct stress {
     pthread_t thread;
@@ -245,9 +245,9 @@ static const shape shapes[] = {
     {1, 301, 300, false, false, HONE_GEMM_FEW_ROWS},
     {600, 8, 300, true, false, HONE_GEMM_FEW_COLUMNS_ACROSS},
     {601, 20, 300, true, false, HONE_GEMM_FEW_COLUMNS_ACROSS},
-    {600, 200, 576, false, true, HONE_GEMM_BLOCKS},
-    {530, 333, 1100, false, false, HONE_GEMM_BLOCKS},
-    {333, 130, 500, true, false, HONE_GEMM_BLOCKS},
+    {520, 70, 576, false, true, HONE_GEMM_BLOCKS},
+    {530, 133, 1100, false, false, HONE_GEMM_BLOCKS},
+    {133, 130, 500, true, false, HONE_GEMM_BLOCKS},
     {40, 41, 42, true, true, HONE_GEMM_BLOCKS},
 };
 

@@ -143,7 +143,8 @@ static void q8_backward(const hone_reference *run) {
     }
 
 // Timed: as Q4_1 of a model of width 576 at 512 tokens, and its Q8_0 head for some rows.
-#define TIMED(function, flop) .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
+#define TIMED(function, flop)                                                                                          \
+    .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
 #define TIMED_Q4M(what, m, n, k)                                                                                       \
     {.op = "hone::linear_q4gswm",                                                                                      \
      .name = what,                                                                                                     \
@@ -160,11 +161,11 @@ static void q8_backward(const hone_reference *run) {
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, k), I8(n, k), HALF_SCALES(k / 32, n)),                                                    \
      HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(32)),                                                                  \
-     TIMED(q8, (int64_t)(m) * (n) * (k))},                                                                               \
+     TIMED(q8, (int64_t)(m) * (n) * (k))},                                                                             \
     {                                                                                                                  \
         .op = "hone::linear_q8gsw_backward", .name = what,                                                             \
         HONE_INPUTS(HONE_F32(m, n), I8(n, k), HALF_SCALES(k / 32, n)),                                                 \
-        HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(32)), TIMED(q8_backward, (int64_t)(m) * (n) * (k))                    \
+        HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(32)), TIMED(q8_backward, (int64_t)(m) * (n) * (k))                  \
     }
 
 const hone_op_case hone_cases_linear_q4gsw[] = {
