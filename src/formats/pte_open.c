@@ -202,6 +202,7 @@ hone_status hone_pte_open_source(hone_device *device, hone_source *source, const
     pte->is_live = options && options->live;
     const hone_status status = open_graph(pte, error);
     if (status != HONE_OK) {
+        if (error && !strstr(error->message, source->name)) hone_error_prefix(error, "'%s'", source->name);
         pte->file->source = NULL; // stays with the caller
         hone_pte_close(pte);
         return status;

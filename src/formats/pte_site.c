@@ -14,9 +14,8 @@ uint32_t pte_argument_id(const pte_site *site, uint32_t index) {
 
 hone_status pte_argument(const pte_site *site, uint32_t index, hone_pte_value *out, hone_error *error) {
     *out = (hone_pte_value){.constant = -1};
-    const uint32_t id = pte_argument_id(site, index);
-    if (id == PTE_NONE) return HONE_OK;
-    return pte_scope_value(site->b->pte, site->scope, id, out, error);
+    if (index >= site->inputs) return HONE_OK;
+    return pte_scope_value(site->b->pte, site->scope, pte_argument_id(site, index), out, error);
 }
 
 hone_status pte_tensor(const pte_site *site, uint32_t index, hone_value *out, hone_error *error) {
