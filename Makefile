@@ -39,7 +39,7 @@ bench: build
 
 fuzz:
 	@sh tools/deps.sh --fuzz
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) sh tools/fuzz.sh
+	@BUILD=$(BUILD) FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) sh tools/fuzz.sh
 
 install: build
 	@cmake --install $(BUILD) --prefix $(PREFIX)

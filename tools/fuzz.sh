@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-30}
 jobs=${JOBS:-$(nproc)}
-build=build/fuzz
+build=${BUILD:-build}/fuzz
 
 cmake -S . -B $build -G Ninja -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DCMAKE_C_COMPILER=clang-19 \
     -DHONE_SANITIZE=ON -DHONE_FUZZ=ON -DCMAKE_C_FLAGS=-fsanitize=fuzzer-no-link >/dev/null

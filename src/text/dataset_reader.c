@@ -103,7 +103,7 @@ static hone_status fill(hone_row_reader *reader, bool *more, hone_error *error) 
 
 // A row without text, for messages about what stands at the reader's place.
 static hone_raw_row here(const hone_row_reader *reader) {
-    return (hone_raw_row){.bytes = reader->buffer + reader->begin,
+    return (hone_raw_row){.bytes = reader->buffer ? reader->buffer + reader->begin : "",
                           .length = reader->end - reader->begin,
                           .line = reader->line,
                           .column = reader->column,
