@@ -9,7 +9,7 @@ model=${HONE_MODEL:-models/SmolLM2-135M-Instruct.Q4_1.gguf}
 train_data=${DEMO_TRAIN:-examples/commands/train.jsonl}
 heldout_data=${DEMO_HELDOUT:-examples/commands/heldout.jsonl}
 run=${DEMO_RUN:-runs/demo}
-train_options=${DEMO_TRAIN_OPTIONS:---epochs 2 --batch 4 --rank 8 --alpha 16 --lr 1e-3 --schedule cosine --warmup 5% --seed 1}
+train_options=${DEMO_TRAIN_OPTIONS:---epochs 2 --batch 8 --rank 16 --alpha 32 --lr 1e-3 --warmup 5% --seed 1}
 # --show N prints the first N questions with the wanted and the given answer.
 eval_options=${DEMO_EVAL_OPTIONS:---answers --show 4}
 
