@@ -38,10 +38,6 @@ typedef struct buffers {
     float *values;  // room for padded values
 } buffers;
 
-typedef struct running {
-    float max[TILE], sum[TILE], shrink[TILE];
-} running;
-
 static float *transposed_keys(const context *c, int64_t kv, int64_t tile) {
     return c->keys + (kv * c->key_tiles + tile) * hone_attention_transposed_floats(c->a.head);
 }
@@ -75,8 +71,7 @@ HONE_VECTOR static void mask_scores(float *scores, const hone_attention_view *vi
     }
 }
 
-// Scores [low, high) to exponentials relative to the largest so far; shrink is what older sums are multiplied by.
-HONE_VECTOR static void soften(float *scores, int64_t low, int64_t high, running *state) {
+HONE_VECTOR void hone_attention_soften(float *scores, int64_t low, int64_t high, hone_attention_running *state) {
     float max[TILE], sum[TILE];
     memcpy(max, state->max, sizeof max);
     for (int64_t key = low; key < high; key++) {
@@ -100,7 +95,7 @@ HONE_VECTOR static void soften(float *scores, int64_t low, int64_t high, running
     memcpy(state->sum, sum, sizeof sum);
 }
 
-HONE_VECTOR static void scale_row(float *out, const float *x, float factor, int64_t n) {
+HONE_VECTOR void hone_attention_scale(float *out, const float *x, float factor, int64_t n) {
     HONE_INDEPENDENT for (int64_t i = 0; i < n; i++) out[i] = x[i] * factor;
 }
 
@@ -131,8 +126,8 @@ static void add_values(const context *c, const buffers *b, const float *values, 
 }
 
 // Adds key tile `tile` to the `queries` of a head that begin at t0.
-static void add_tile(const context *c, const buffers *b, running *state, int64_t head, int64_t t0, int64_t queries,
-                     int64_t tile) {
+static void add_tile(const context *c, const buffers *b, hone_attention_running *state, int64_t head, int64_t t0,
+                     int64_t queries, int64_t tile) {
     const hone_attention *const a = &c->a;
     const int64_t kv = head / a->group, k0 = tile * TILE, padded = hone_attention_padded(a->head);
     const int64_t left = keys_end(a) - k0, keys = left < TILE ? left : TILE;
@@ -140,9 +135,10 @@ static void add_tile(const context *c, const buffers *b, running *state, int64_t
     if (!hone_attention_look(a, t0, queries, k0, keys, &view)) return;
     score_tile(c, b, transposed_keys(c, kv, tile), &view);
     if (!view.whole || queries < TILE) mask_scores(b->scores, &view);
-    soften(b->scores, view.least_low, view.most_high, state);
+    hone_attention_soften(b->scores, view.least_low, view.most_high, state);
     for (int64_t r = 0; r < queries; r++)
-        if (state->shrink[r] != 1) scale_row(b->sums + r * padded, b->sums + r * padded, state->shrink[r], padded);
+        if (state->shrink[r] != 1)
+            hone_attention_scale(b->sums + r * padded, b->sums + r * padded, state->shrink[r], padded);
     int64_t step = a->k_columns;
     const float *const values =
         hone_attention_rows(a->v + k0 * a->k_columns + kv * a->head, &step, keys, a->head, b->values);
@@ -165,7 +161,7 @@ static void tile_task(void *opaque, int64_t index, int thread) {
     const int64_t head = index % a->heads, t0 = (c->query_tiles - 1 - index / a->heads) * TILE;
     const int64_t queries = t0 + TILE < a->queries ? TILE : a->queries - t0, padded = hone_attention_padded(a->head);
     const buffers b = buffers_of(c, thread);
-    running state;
+    hone_attention_running state;
     for (int i = 0; i < TILE; i++) state.max[i] = -INFINITY, state.sum[i] = 0;
     memset(b.sums, 0, (size_t)(ROWS * padded) * sizeof(float));
     hone_attention_transpose(c->kernels, a->q + t0 * a->q_columns + head * a->head, a->q_columns, queries, a->head,
@@ -176,7 +172,7 @@ static void tile_task(void *opaque, int64_t index, int thread) {
         hone_attention_range(a, t0 + r, &low, &high);
         // All scores -infinity is not the same as no keys: it gives NaN.
         const float factor = low < high ? 1.0f / state.sum[r] : 0.0f;
-        scale_row(c->out + (t0 + r) * a->q_columns + head * a->head, b.sums + r * padded, factor, a->head);
+        hone_attention_scale(c->out + (t0 + r) * a->q_columns + head * a->head, b.sums + r * padded, factor, a->head);
         c->lse[head * a->queries + t0 + r] = low < high ? state.max[r] + hone_log(state.sum[r]) : 0.0f;
     }
 }
@@ -192,34 +188,48 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
     return HONE_OK;
 }
 
-static context resolve(const hone_op_call *call) {
-    context c = {.a = hone_attention_of(call, 0, 3), .call = call, .keys = call->workspace};
-    c.a.offset = call->operands[7].integer;
-    c.a.window = call->operands[8].integer;
-    c.out = call->outputs[0].data;
-    c.lse = call->outputs[1].data;
-    c.query_tiles = (c.a.queries + TILE - 1) / TILE;
-    c.key_tiles = (c.a.keys + TILE - 1) / TILE;
-    return c;
+static context resolve(const hone_op_call *call, const hone_attention *a, float *out, float *lse) {
+    return (context){.a = *a,
+                     .call = call,
+                     .out = out,
+                     .lse = lse,
+                     .keys = call->workspace,
+                     .query_tiles = (a->queries + TILE - 1) / TILE,
+                     .key_tiles = (a->keys + TILE - 1) / TILE};
+}
+
+hone_cpu_needs hone_attention_needs(const hone_attention *a) {
+    const int64_t padded = hone_attention_padded(a->head), transposed = hone_attention_transposed_floats(a->head);
+    if (a->queries <= FEW_QUERIES) return hone_attention_one_needs(a);
+    return (hone_cpu_needs){
+        .workspace_bytes = (size_t)(a->kv_heads * ((a->keys + TILE - 1) / TILE) * transposed) * sizeof(float),
+        .thread_scratch_bytes = (size_t)(transposed + ROWS * TILE + ROWS * padded + TILE * padded) * sizeof(float)};
+}
+
+void hone_attention_run(const hone_op_call *call, const hone_attention *a, float *out, float *lse) {
+    context c = resolve(call, a, out, lse);
+    c.kernels = hone_kernels_get();
+    for (int64_t t = 0; t < a->queries && a->queries <= FEW_QUERIES; t++) hone_attention_one(call, a, t, out, lse);
+    if (a->queries <= FEW_QUERIES) return;
+    hone_call_ranges(call, (keys_end(a) + TILE - 1) / TILE * a->kv_heads, 4, transpose_range, &c);
+    hone_call_parallel(call, c.query_tiles * a->heads, tile_task, &c);
+}
+
+static hone_attention attention_of(const hone_op_call *call) {
+    hone_attention a = hone_attention_of(call, 0, 3);
+    a.offset = call->operands[7].integer;
+    a.window = call->operands[8].integer;
+    return a;
 }
 
 static hone_cpu_needs needs(const hone_op_call *call) {
-    const context c = resolve(call);
-    const int64_t padded = hone_attention_padded(c.a.head), transposed = hone_attention_transposed_floats(c.a.head);
-    if (c.a.queries <= FEW_QUERIES) return hone_attention_one_needs(&c.a);
-    return (hone_cpu_needs){.workspace_bytes = (size_t)(c.a.kv_heads * c.key_tiles * transposed) * sizeof(float),
-                            .thread_scratch_bytes =
-                                (size_t)(transposed + ROWS * TILE + ROWS * padded + TILE * padded) * sizeof(float)};
+    const hone_attention a = attention_of(call);
+    return hone_attention_needs(&a);
 }
 
 static void cpu(const hone_op_call *call) {
-    context c = resolve(call);
-    c.kernels = hone_kernels_get();
-    for (int64_t t = 0; t < c.a.queries && c.a.queries <= FEW_QUERIES; t++)
-        hone_attention_one(call, &c.a, t, c.out, c.lse);
-    if (c.a.queries <= FEW_QUERIES) return;
-    hone_call_ranges(call, (keys_end(&c.a) + TILE - 1) / TILE * c.a.kv_heads, 4, transpose_range, &c);
-    hone_call_parallel(call, c.query_tiles * c.a.heads, tile_task, &c);
+    const hone_attention a = attention_of(call);
+    hone_attention_run(call, &a, call->outputs[0].data, call->outputs[1].data);
 }
 
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {

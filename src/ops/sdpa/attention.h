@@ -9,6 +9,9 @@
 extern const hone_op hone_op_attention;
 extern const hone_op hone_op_attention_backward;
 extern const hone_op hone_op_cache_write;
+extern const hone_op hone_op_masked_attention;
+extern const hone_op hone_op_update_cache;
+extern const hone_op hone_op_cached_attention;
 
 typedef struct hone_attention {
     const float *q, *k, *v;   // [queries, q_columns], [keys, k_columns] twice
@@ -32,6 +35,10 @@ static inline void hone_attention_range(const hone_attention *a, int64_t t, int6
     *first = low;
     *end = position + 1 < a->keys ? position + 1 : a->keys;
 }
+
+// The whole forward pass, out [T, H*hd] and lse [H, T], with working memory as said from the start of the workspace.
+hone_cpu_needs hone_attention_needs(const hone_attention *a);
+void hone_attention_run(const hone_op_call *call, const hone_attention *a, float *out, float *lse);
 
 // --- tiles -----------------------------------------------------------------------------------------------------------
 // A tile is at most HONE_ATTENTION_TILE queries by as many keys, kept in rows of that many floats. The inner loops of
@@ -67,6 +74,17 @@ static inline void hone_attention_transpose(const hone_kernels *kernels, const f
 static inline int64_t hone_attention_transposed_floats(int64_t features) {
     return (features + 1) * HONE_ATTENTION_TILE;
 }
+
+// For each query of a tile: the largest score so far, the sum of exponentials relative to it, and what older sums are to
+// be multiplied by.
+typedef struct hone_attention_running {
+    float max[HONE_ATTENTION_TILE], sum[HONE_ATTENTION_TILE], shrink[HONE_ATTENTION_TILE];
+} hone_attention_running;
+
+// Scores of keys [low, high), scores[key][query], to exponentials relative to the largest so far.
+void hone_attention_soften(float *scores, int64_t low, int64_t high, hone_attention_running *state);
+// out = x * factor; out may be x.
+void hone_attention_scale(float *out, const float *x, float factor, int64_t n);
 
 // Rows of features wide enough for whole blocks: themselves when no padding is needed, else a copy in `room`.
 const float *hone_attention_rows(const float *rows, int64_t *step, int64_t count, int64_t features, float *room);

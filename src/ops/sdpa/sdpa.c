@@ -136,4 +136,12 @@ const hone_op hone_op_cache_write = {
     .cpu = cache_write_cpu,
 };
 
-const hone_op *const hone_ops_sdpa[] = {&hone_op_attention, &hone_op_attention_backward, &hone_op_cache_write, 0};
+const hone_op *const hone_ops_sdpa[] = {
+    &hone_op_attention,
+    &hone_op_attention_backward,
+    &hone_op_cache_write,
+    &hone_op_masked_attention,
+    &hone_op_update_cache,
+    &hone_op_cached_attention,
+    0,
+};
