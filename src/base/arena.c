@@ -56,12 +56,11 @@ hone_status hone_arena_allocate(hone_arena *arena, size_t count, size_t size, vo
     return HONE_OK;
 }
 
-hone_status hone_arena_string(hone_arena *arena, const char *text, size_t length, const char **out,
-                              hone_error *error) {
+hone_status hone_arena_string(hone_arena *arena, const char *text, size_t length, const char **out, hone_error *error) {
     *out = NULL;
     size_t bytes = 0;
-    HONE_FAIL_IF(!hone_add_size(length, 1, &bytes), error, OUT_OF_MEMORY,
-                 "out of memory: a string of %zu bytes", length);
+    HONE_FAIL_IF(!hone_add_size(length, 1, &bytes), error, OUT_OF_MEMORY, "out of memory: a string of %zu bytes",
+                 length);
     char *copy = NULL;
     HONE_TRY(HONE_ARENA_ARRAY(arena, &copy, bytes, error));
     if (length > 0) memcpy(copy, text, length);

@@ -15,10 +15,10 @@ HONE_MUST_USE hone_status hone_arena_allocate(hone_arena *arena, size_t count, s
                                               hone_error *error);
 
 // A NUL-terminated copy.
-HONE_MUST_USE hone_status hone_arena_string(hone_arena *arena, const char *text, size_t length,
-                                            const char **out, hone_error *error);
+HONE_MUST_USE hone_status hone_arena_string(hone_arena *arena, const char *text, size_t length, const char **out,
+                                            hone_error *error);
 
-#define HONE_ARENA_ARRAY(arena, out, count, error)                                                           \
+#define HONE_ARENA_ARRAY(arena, out, count, error)                                                                     \
     hone_arena_allocate((arena), (count), sizeof(**(out)), (void **)(out), (error))
 
 // Frees all of it; the arena is empty and usable again.

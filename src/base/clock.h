@@ -8,6 +8,6 @@
 double hone_clock_seconds(void);        // monotonic
 uint64_t hone_process_peak_bytes(void); // largest resident set so far; 0 if unknown
 uint64_t hone_process_bytes(void);      // resident set now; 0 if unknown
-int hone_core_count(void); // processors this process may run on (affinity and cgroup quota), >= 1
+int hone_core_count(void);              // processors this process may run on (affinity and cgroup quota), >= 1
 
 #endif

@@ -97,6 +97,5 @@ hone_status hone_error_system(hone_error *error, int code, const char *format, .
     char reason[128];
     if (strerror_r(code, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", code);
     const bool full = code == ENOSPC || code == EDQUOT;
-    return hone_error_set(error, status, "%s: %s%s", text, reason,
-                          full ? "; free some space and try again" : "");
+    return hone_error_set(error, status, "%s: %s%s", text, reason, full ? "; free some space and try again" : "");
 }

@@ -17,25 +17,25 @@ void hone_error_prefix(hone_error *error, const char *format, ...) HONE_PRINTF(2
 hone_status hone_error_system(hone_error *error, int code, const char *format, ...) HONE_PRINTF(3, 4);
 
 // Return whatever is not HONE_OK (HONE_PENDING too).
-#define HONE_TRY(call)                                                                                       \
-    do {                                                                                                     \
-        const hone_status hone_try_status = (call);                                                          \
-        if (hone_try_status != HONE_OK) return hone_try_status;                                              \
+#define HONE_TRY(call)                                                                                                 \
+    do {                                                                                                               \
+        const hone_status hone_try_status = (call);                                                                    \
+        if (hone_try_status != HONE_OK) return hone_try_status;                                                        \
     } while (0)
 
 // As HONE_TRY, for functions with one clean-up place: sets the local `status` and jumps to the label.
-#define HONE_TRY_GOTO(call, label)                                                                           \
-    do {                                                                                                     \
-        status = (call);                                                                                     \
-        if (status != HONE_OK) goto label;                                                                   \
+#define HONE_TRY_GOTO(call, label)                                                                                     \
+    do {                                                                                                               \
+        status = (call);                                                                                               \
+        if (status != HONE_OK) goto label;                                                                             \
     } while (0)
 
 // HONE_FAIL(error, BAD_FORMAT, "tensor '%s' has %d dimensions", name, rank);
 #define HONE_FAIL(error, suffix, ...) return hone_error_set((error), HONE_##suffix, __VA_ARGS__)
 
-#define HONE_FAIL_IF(condition, error, suffix, ...)                                                          \
-    do {                                                                                                     \
-        if (condition) return hone_error_set((error), HONE_##suffix, __VA_ARGS__);                           \
+#define HONE_FAIL_IF(condition, error, suffix, ...)                                                                    \
+    do {                                                                                                               \
+        if (condition) return hone_error_set((error), HONE_##suffix, __VA_ARGS__);                                     \
     } while (0)
 
 #endif

@@ -34,8 +34,7 @@ typedef struct file_source {
     char name[];
 } file_source;
 
-static hone_status file_read_at(hone_source *source, uint64_t offset, void *buffer, size_t n,
-                                hone_error *error) {
+static hone_status file_read_at(hone_source *source, uint64_t offset, void *buffer, size_t n, hone_error *error) {
     const file_source *const file = (const file_source *)source;
     char *const bytes = buffer;
     for (size_t done = 0; done < n;) {
@@ -43,12 +42,11 @@ static hone_status file_read_at(hone_source *source, uint64_t offset, void *buff
         const ssize_t got = pread(file->descriptor, bytes + done, wanted, (off_t)(offset + done));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
-            (void)hone_error_system(error, errno, "cannot read '%s' at byte %" PRIu64, file->name,
-                                    offset + done);
+            (void)hone_error_system(error, errno, "cannot read '%s' at byte %" PRIu64, file->name, offset + done);
             return HONE_IO;
         }
-        HONE_FAIL_IF(got == 0, error, IO, "'%s' became shorter while it was read: no byte %" PRIu64,
-                     file->name, offset + done);
+        HONE_FAIL_IF(got == 0, error, IO, "'%s' became shorter while it was read: no byte %" PRIu64, file->name,
+                     offset + done);
         done += (size_t)got;
     }
     return HONE_OK;
@@ -84,8 +82,7 @@ hone_status hone_file_open(const char *path, hone_source **out, hone_error *erro
     HONE_TRY_GOTO(hone_allocate(1, sizeof *file + name_bytes, "an open file", (void **)&file, error), fail);
     memcpy(file->name, path, name_bytes);
     file->descriptor = descriptor;
-    file->source =
-        (hone_source){.size = size, .name = file->name, .read_at = file_read_at, .close = file_close};
+    file->source = (hone_source){.size = size, .name = file->name, .read_at = file_read_at, .close = file_close};
     *out = &file->source;
     return HONE_OK;
 fail:
@@ -99,8 +96,7 @@ typedef struct memory_source {
     char name[];
 } memory_source;
 
-static hone_status memory_read_at(hone_source *source, uint64_t offset, void *buffer, size_t n,
-                                  hone_error *error) {
+static hone_status memory_read_at(hone_source *source, uint64_t offset, void *buffer, size_t n, hone_error *error) {
     (void)error;
     memcpy(buffer, ((const memory_source *)source)->data + offset, n);
     return HONE_OK;
@@ -110,8 +106,7 @@ static void memory_close(hone_source *source) {
     hone_free(source);
 }
 
-hone_status hone_memory_source(const void *data, size_t size, const char *name, hone_source **out,
-                               hone_error *error) {
+hone_status hone_memory_source(const void *data, size_t size, const char *name, hone_source **out, hone_error *error) {
     *out = NULL;
     memory_source *memory = NULL;
     const size_t name_bytes = strlen(name) + 1;
@@ -124,8 +119,7 @@ hone_status hone_memory_source(const void *data, size_t size, const char *name, 
     return HONE_OK;
 }
 
-hone_status hone_file_read_all(const char *path, uint64_t limit, char **out, size_t *size,
-                               hone_error *error) {
+hone_status hone_file_read_all(const char *path, uint64_t limit, char **out, size_t *size, hone_error *error) {
     *out = NULL;
     *size = 0;
     hone_source *source = NULL;
@@ -134,13 +128,12 @@ hone_status hone_file_read_all(const char *path, uint64_t limit, char **out, siz
     hone_status status = HONE_OK;
     const uint64_t length = source->size;
     if (length > limit || length >= SIZE_MAX) {
-        status = hone_error_set(error, HONE_UNSUPPORTED,
-                                "'%s' has %" PRIu64 " bytes, more than the %" PRIu64 " allowed here", path,
-                                length, limit);
+        status =
+            hone_error_set(error, HONE_UNSUPPORTED,
+                           "'%s' has %" PRIu64 " bytes, more than the %" PRIu64 " allowed here", path, length, limit);
         goto done;
     }
-    HONE_TRY_GOTO(hone_allocate_raw((size_t)length + 1, 1, "a file's contents", (void **)&bytes, error),
-                  done);
+    HONE_TRY_GOTO(hone_allocate_raw((size_t)length + 1, 1, "a file's contents", (void **)&bytes, error), done);
     HONE_TRY_GOTO(hone_source_read(source, 0, bytes, (size_t)length, "the file", error), done);
     bytes[length] = 0;
     *out = bytes;
@@ -167,8 +160,7 @@ hone_status hone_folder_create(const char *path, hone_error *error) {
     const int code = errno;
     if (code == EEXIST) {
         // A caller may go on after HONE_EXISTS, so a file of that name must be another status.
-        HONE_FAIL_IF(!hone_path_is_folder(path), error, INVALID_ARGUMENT, "'%s' is a file, not a folder",
-                     path);
+        HONE_FAIL_IF(!hone_path_is_folder(path), error, INVALID_ARGUMENT, "'%s' is a file, not a folder", path);
         HONE_FAIL(error, EXISTS, "the folder '%s' exists already", path);
     }
     return hone_error_system(error, code, "cannot create the folder '%s'", path);

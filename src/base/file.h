@@ -13,8 +13,7 @@ typedef struct hone_source {
     uint64_t size;
     const char *name; // for messages
     // Exactly n bytes at offset into buffer; the caller guarantees offset + n <= size. HONE_IO on failure.
-    hone_status (*read_at)(struct hone_source *source, uint64_t offset, void *buffer, size_t n,
-                           hone_error *error);
+    hone_status (*read_at)(struct hone_source *source, uint64_t offset, void *buffer, size_t n, hone_error *error);
     void (*close)(struct hone_source *source); // may be NULL
 } hone_source;
 
@@ -28,8 +27,8 @@ void hone_source_close(hone_source **source);
 // while it is read is an error, not a signal, and its pages never count as the process's memory.
 HONE_MUST_USE hone_status hone_file_open(const char *path, hone_source **out, hone_error *error);
 // Bytes in memory, borrowed: `data` must outlive the source.
-HONE_MUST_USE hone_status hone_memory_source(const void *data, size_t size, const char *name,
-                                             hone_source **out, hone_error *error);
+HONE_MUST_USE hone_status hone_memory_source(const void *data, size_t size, const char *name, hone_source **out,
+                                             hone_error *error);
 // The whole file, NUL added behind the last byte (not counted). Refuses more than `limit` bytes. hone_free
 // the result.
 HONE_MUST_USE hone_status hone_file_read_all(const char *path, uint64_t limit, char **out, size_t *size,
@@ -40,15 +39,13 @@ HONE_MUST_USE hone_status hone_file_read_all(const char *path, uint64_t limit, c
 typedef struct hone_output hone_output;
 HONE_MUST_USE hone_status hone_output_create(const char *path, hone_output **out, hone_error *error);
 // A short write (full disk) is HONE_IO with the path in the message; the output then refuses to commit.
-HONE_MUST_USE hone_status hone_output_write(hone_output *output, const void *data, size_t size,
-                                            hone_error *error);
+HONE_MUST_USE hone_status hone_output_write(hone_output *output, const void *data, size_t size, hone_error *error);
 uint64_t hone_output_position(const hone_output *output);
 // Both end the output and set the pointer to NULL; abandon removes the temporary file.
 HONE_MUST_USE hone_status hone_output_commit(hone_output **output, hone_error *error);
 void hone_output_abandon(hone_output **output);
 // One call for small files.
-HONE_MUST_USE hone_status hone_file_write_all(const char *path, const void *data, size_t size,
-                                              hone_error *error);
+HONE_MUST_USE hone_status hone_file_write_all(const char *path, const void *data, size_t size, hone_error *error);
 
 bool hone_path_exists(const char *path);
 bool hone_path_is_folder(const char *path);

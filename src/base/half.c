@@ -44,8 +44,8 @@ uint16_t hone_float_to_half(float value) {
     const uint32_t sign = bits >> 16 & 0x8000;
     const uint32_t size = bits & 0x7FFFFFFF;
     if (size > 0x7F800000u) return (uint16_t)(sign | 0x7E00 | (size >> 13 & 0x3FF)); // quiet NaN
-    if (size >= 0x477FF000u) return (uint16_t)(sign | 0x7C00); // from 65520 on: infinity
-    if (size >= 0x38800000u) {                                 // normal from 2^-14 on
+    if (size >= 0x477FF000u) return (uint16_t)(sign | 0x7C00);                       // from 65520 on: infinity
+    if (size >= 0x38800000u) {                                                       // normal from 2^-14 on
         const uint32_t rebased = size - (112u << 23);
         return (uint16_t)(sign | (rebased + 0xFFF + (rebased >> 13 & 1)) >> 13);
     }
@@ -65,25 +65,21 @@ float hone_bf16_to_float(uint16_t bf16) {
 
 uint16_t hone_float_to_bf16(float value) {
     const uint32_t bits = bits_of(value);
-    if ((bits & 0x7FFFFFFF) > 0x7F800000u)
-        return (uint16_t)(bits >> 16 | 0x40); // rounding could make a NaN infinite
+    if ((bits & 0x7FFFFFFF) > 0x7F800000u) return (uint16_t)(bits >> 16 | 0x40); // rounding could make a NaN infinite
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
 #if HAVE_F16C
 // Both convert the largest multiple of 8 and return how many that was.
-__attribute__((target("f16c,avx"))) static size_t half_to_float_f16c(const uint16_t *half, float *out,
-                                                                     size_t count) {
+__attribute__((target("f16c,avx"))) static size_t half_to_float_f16c(const uint16_t *half, float *out, size_t count) {
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        _mm256_storeu_ps(out + i,
-                         _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(half + i))));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(half + i))));
     }
     return i;
 }
 
-__attribute__((target("f16c,avx"))) static size_t float_to_half_f16c(const float *values, uint16_t *out,
-                                                                     size_t count) {
+__attribute__((target("f16c,avx"))) static size_t float_to_half_f16c(const float *values, uint16_t *out, size_t count) {
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m128i eight = _mm256_cvtps_ph(_mm256_loadu_ps(values + i), _MM_FROUND_TO_NEAREST_INT);

@@ -99,8 +99,7 @@ static char *take(size_t size, bool zero, void **base) {
     return bytes;
 }
 
-static hone_status allocate(size_t count, size_t size, bool zero, const char *what, void **out,
-                            hone_error *error) {
+static hone_status allocate(size_t count, size_t size, bool zero, const char *what, void **out, hone_error *error) {
     // Callers pass T ** as void **; storing by memcpy keeps that within the aliasing rules.
     memset(out, 0, sizeof *out);
     atomic_fetch_add_explicit(&requests, 1, memory_order_relaxed);
@@ -155,8 +154,8 @@ hone_status hone_grow(void **items, size_t *capacity, size_t needed, size_t item
 
 hone_status hone_copy_string(const char *text, size_t length, char **out, hone_error *error) {
     size_t bytes = 0;
-    HONE_FAIL_IF(!hone_add_size(length, 1, &bytes), error, OUT_OF_MEMORY,
-                 "out of memory: a string of %zu bytes", length);
+    HONE_FAIL_IF(!hone_add_size(length, 1, &bytes), error, OUT_OF_MEMORY, "out of memory: a string of %zu bytes",
+                 length);
     HONE_TRY(hone_allocate_raw(bytes, 1, "a string", (void **)out, error));
     if (length > 0) memcpy(*out, text, length);
     (*out)[length] = 0;

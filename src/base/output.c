@@ -139,8 +139,7 @@ static hone_status write_through(hone_output *output, const char *bytes, size_t 
         const ssize_t n = write(output->descriptor, bytes, size < WRITE_AT_ONCE ? size : WRITE_AT_ONCE);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return fail(output, errno, error);
-        if (n == 0)
-            return fail(output, ENOSPC, error); // no progress and no reason: not to be repeated for ever
+        if (n == 0) return fail(output, ENOSPC, error); // no progress and no reason: not to be repeated for ever
         bytes += n;
         size -= (size_t)n;
     }

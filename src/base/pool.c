@@ -19,11 +19,10 @@
 #include "base/clock.h"
 
 #define MOST_THREADS 1024
-#define SPIN_SECONDS                                                                                         \
-    30e-6 // longer than the gap between two operators, shorter than going to sleep and waking
-#define JOB_ONE (UINT64_C(1) << 32)
-#define OPEN    (UINT64_C(1) << 31)
-#define INSIDE  (OPEN - 1)
+#define SPIN_SECONDS 30e-6 // longer than the gap between two operators, shorter than going to sleep and waking
+#define JOB_ONE      (UINT64_C(1) << 32)
+#define OPEN         (UINT64_C(1) << 31)
+#define INSIDE       (OPEN - 1)
 
 typedef struct worker {
     struct hone_pool *pool;
@@ -62,8 +61,7 @@ static void pause_briefly(void) {
 }
 
 // Spins until ready(pool, argument) or SPIN_SECONDS have passed; true if ready.
-static bool spin_until(hone_pool *pool, bool (*ready)(hone_pool *pool, uint32_t argument),
-                       uint32_t argument) {
+static bool spin_until(hone_pool *pool, bool (*ready)(hone_pool *pool, uint32_t argument), uint32_t argument) {
     if (ready(pool, argument)) return true;
     if (!pool->spin) return false;
     const double end = hone_clock_seconds() + SPIN_SECONDS;

@@ -36,8 +36,7 @@ float hone_random_float(hone_random *random) {
 }
 
 float hone_random_normal(hone_random *random) {
-    const double radius_from =
-        ((double)hone_random_u32(random) + 1) * 0x1p-32; // in (0, 1]: its logarithm is finite
+    const double radius_from = ((double)hone_random_u32(random) + 1) * 0x1p-32; // in (0, 1]: its logarithm is finite
     const double turn = (double)hone_random_u32(random) * 0x1p-32;
     // In double, so that C libraries which differ in the last bit still give the same float.
     return (float)(sqrt(-2 * log(radius_from)) * cos(6.283185307179586476925 * turn));

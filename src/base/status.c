@@ -4,8 +4,8 @@
 
 const char *hone_status_name(hone_status status) {
     switch (status) {
-#define HONE_STATUS_NAME(suffix, text)                                                                       \
-    case HONE_##suffix:                                                                                      \
+#define HONE_STATUS_NAME(suffix, text)                                                                                 \
+    case HONE_##suffix:                                                                                                \
         return text;
         HONE_STATUS_LIST(HONE_STATUS_NAME)
 #undef HONE_STATUS_NAME

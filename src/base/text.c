@@ -55,9 +55,7 @@ static void append_escaped(hone_text *text, const char *bytes, size_t length,
     for (size_t i = 0; i < length;) {
         const size_t n = hone_utf8_length(bytes + i, length - i, NULL);
         const char next = i + 1 < length ? bytes[i + 1] : 0;
-        const char *const instead = n == 0   ? REPLACEMENT
-                                    : n == 1 ? escape((unsigned char)bytes[i], next)
-                                             : NULL;
+        const char *const instead = n == 0 ? REPLACEMENT : n == 1 ? escape((unsigned char)bytes[i], next) : NULL;
         const size_t end = i + (n == 0 ? 1 : n);
         if (instead) {
             hone_text_append(text, bytes + plain, i - plain);
@@ -120,8 +118,7 @@ void hone_text_clear(hone_text *text) {
 }
 
 hone_status hone_text_status(const hone_text *text, hone_error *error) {
-    HONE_FAIL_IF(text->failed, error, OUT_OF_MEMORY, "out of memory: a text of more than %zu bytes",
-                 text->length);
+    HONE_FAIL_IF(text->failed, error, OUT_OF_MEMORY, "out of memory: a text of more than %zu bytes", text->length);
     return HONE_OK;
 }
 

@@ -8,9 +8,9 @@
 #include <hone/graph.h>
 
 typedef enum hone_fill {
-    HONE_FILL_UNIFORM, // real in [low, high); low == high == 0 means [-1, 1)
-    HONE_FILL_INTEGER, // whole numbers in [low, high]
-    HONE_FILL_VALUES,  // values[i % value_count]
+    HONE_FILL_UNIFORM,         // real in [low, high); low == high == 0 means [-1, 1)
+    HONE_FILL_INTEGER,         // whole numbers in [low, high]
+    HONE_FILL_VALUES,          // values[i % value_count]
     HONE_FILL_POSITIVE_SCALES, // reals in [0.01, 0.1): group scales
 } hone_fill;
 
@@ -57,14 +57,16 @@ typedef struct hone_op_case {
 } hone_op_case;
 
 // Constant initialisers for the tables.
-#define HONE_IN(index)  {.kind = HONE_ARGUMENT_TENSOR, .value = {(index) + 1}}
-#define HONE_CASE_I(n)  {.kind = HONE_ARGUMENT_INTEGER, .integer = (n)}
-#define HONE_CASE_R(x)  {.kind = HONE_ARGUMENT_REAL, .real = (x)}
-#define HONE_CASE_B(b)  {.kind = HONE_ARGUMENT_BOOLEAN, .integer = (b)}
-#define HONE_CASE_NO    {.kind = HONE_ARGUMENT_NONE}
+#define HONE_IN(index)    {.kind = HONE_ARGUMENT_TENSOR, .value = {(index) + 1}}
+#define HONE_CASE_I(n)    {.kind = HONE_ARGUMENT_INTEGER, .integer = (n)}
+#define HONE_CASE_R(x)    {.kind = HONE_ARGUMENT_REAL, .real = (x)}
+#define HONE_CASE_B(b)    {.kind = HONE_ARGUMENT_BOOLEAN, .integer = (b)}
+#define HONE_CASE_NO      {.kind = HONE_ARGUMENT_NONE}
 #define HONE_CASE_LIVE(x) {.kind = HONE_ARGUMENT_LIVE, .real = (x)} // run as a live slot that holds x
-#define HONE_CASE_IS(...) {.kind = HONE_ARGUMENT_INTEGERS, .integers = (const int64_t[]){__VA_ARGS__}, \
-                           .count = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
+#define HONE_CASE_IS(...)                                                                                              \
+    {.kind = HONE_ARGUMENT_INTEGERS,                                                                                   \
+     .integers = (const int64_t[]){__VA_ARGS__},                                                                       \
+     .count = sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)}
 
 #define HONE_TOLERANCE_PRODUCT 2e-5 // products and reductions up to K = 8192
 #define HONE_TOLERANCE_SIMPLE  1e-6 // + - * / and selections

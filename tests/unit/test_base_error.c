@@ -124,8 +124,7 @@ static void full_message_is_not_cut(void **state) {
 static void bytes_from_files_cannot_break_the_line(void **state) {
     (void)state;
     hone_error error = {0};
-    (void)hone_error_set(&error, HONE_IO,
-                         "a\nb\r\tc\x1B[2J d\xFF\xC3 \xC2\x9B 31m \xE2\x80\xA8 \xED\xA0\x80 \xC3\xA9");
+    (void)hone_error_set(&error, HONE_IO, "a\nb\r\tc\x1B[2J d\xFF\xC3 \xC2\x9B 31m \xE2\x80\xA8 \xED\xA0\x80 \xC3\xA9");
     assert_valid_line(error.message);
     assert_string_equal(error.message, "a b  c?[2J d?? ?? 31m ??? ??? \xC3\xA9");
 }
@@ -140,8 +139,7 @@ static void system_errors_say_why(void **state) {
     assert_int_equal(hone_error_system(&error, EACCES, "x"), HONE_IO);
     assert_int_equal(error.status, HONE_IO);
     assert_int_equal(hone_error_system(&error, ENOSPC, "cannot write 'y'"), HONE_IO);
-    assert_string_equal(error.message,
-                        "cannot write 'y': No space left on device; free some space and try again");
+    assert_string_equal(error.message, "cannot write 'y': No space left on device; free some space and try again");
     assert_int_equal(hone_error_system(NULL, ENOENT, "x"), HONE_NOT_FOUND);
 }
 

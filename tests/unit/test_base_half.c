@@ -126,8 +126,7 @@ static void arrays_agree_with_single_calls(void **state) {
     static float floats[COUNT + 8];
     for (uint32_t i = 0; i < COUNT; i++) halves[i] = (uint16_t)i;
     hone_half_to_float_array(halves, floats, COUNT);
-    for (uint32_t i = 0; i < COUNT; i++)
-        assert_int_equal(bits_of(floats[i]), bits_of(hone_half_to_float(halves[i])));
+    for (uint32_t i = 0; i < COUNT; i++) assert_int_equal(bits_of(floats[i]), bits_of(hone_half_to_float(halves[i])));
 
     hone_random random = hone_random_seed(11, 0);
     for (int round = 0; round < 64; round++) {

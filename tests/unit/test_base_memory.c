@@ -61,8 +61,7 @@ static void impossible_sizes_say_what_for(void **state) {
     (void)state;
     hone_error error = {0};
     void *pointer = &error;
-    assert_int_equal(hone_allocate(SIZE_MAX / 2, 3, "the tensor table", &pointer, &error),
-                     HONE_OUT_OF_MEMORY);
+    assert_int_equal(hone_allocate(SIZE_MAX / 2, 3, "the tensor table", &pointer, &error), HONE_OUT_OF_MEMORY);
     assert_null(pointer);
     assert_non_null(strstr(error.message, "the tensor table"));
     assert_int_equal(hone_allocate(SIZE_MAX, 1, "x", &pointer, &error), HONE_OUT_OF_MEMORY);

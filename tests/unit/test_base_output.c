@@ -174,9 +174,8 @@ static void full_disk_at_each_byte(void **state) {
         assert_int_equal(status, room < 9 ? HONE_IO : HONE_OK);
         assert_contents("state", room < 9 ? "old" : "new state");
         if (room < 9) {
-            assert_string_equal(error.message,
-                                "cannot write 'state': No space left on device; free some space and "
-                                "try again");
+            assert_string_equal(error.message, "cannot write 'state': No space left on device; free some space and "
+                                               "try again");
         }
         assert_int_equal(entries(), 1);
     }

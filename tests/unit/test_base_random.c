@@ -13,8 +13,7 @@
 static void sequence_is_the_published_one(void **state) {
     (void)state;
     // From the demo program of the PCG paper's reference code: seed 42, stream 54.
-    static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330,
-                                        0x83d2f293, 0xbfa4784b, 0xcbed606e};
+    static const uint32_t expected[] = {0xa15c02b7, 0x7b47f409, 0xba1d3330, 0x83d2f293, 0xbfa4784b, 0xcbed606e};
     hone_random random = hone_random_seed(42, 54);
     for (int i = 0; i < 6; i++) assert_int_equal(hone_random_u32(&random), expected[i]);
 }

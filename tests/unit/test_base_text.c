@@ -76,8 +76,7 @@ static void json_is_escaped(void **state) {
     check(hone_text_json, "", 0, "\"\"");
     check(hone_text_json, "a\"b\\c/d", 7, "\"a\\\"b\\\\c/d\"");
     check(hone_text_json, "\0\b\t\n\v\f\r\x1F\x7F", 9, "\"\\u0000\\b\\t\\n\\u000b\\f\\r\\u001f\x7F\"");
-    check(hone_text_json, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", 9,
-          "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\"");
+    check(hone_text_json, "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", 9, "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\"");
     check(hone_text_json, "a\xFFz", 3, "\"a\xEF\xBF\xBDz\"");
     check(hone_text_json, "\xE2\x82", 2, "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
     check(hone_text_json, "<|im_end|></script><!--<", 24, "\"<|im_end|>\\u003c/script>\\u003c!--<\"");
