@@ -71,8 +71,8 @@ typedef struct hone_kernels {
     // from codes->k on come out as anything. k0 is a multiple of 16.
     void (*decode_columns)(const hone_codes *codes, int64_t n0, int64_t n1, int64_t k0, float *out, int64_t out_step);
 
-    // y[i * y_step + n] = <W[n], x_i> for n0 <= n < n1, i < m <= 4, without decoding W to memory. `x` is what
-    // hone_codes_spread made of the vectors. The group is a multiple of 32 (4 bits) or 16 (8 bits).
+    // y[i * y_step + n] = <W[n], x_i> for n0 <= n < n1, i < m <= 4, without decoding W to memory. `x` is
+    // spread as ops/linear_q4gsw/codes.c does it. The group is a multiple of 32 (4 bits) or 16 (8 bits).
     void (*matvec)(const hone_codes *codes, int m, const float *x, const float *sums, int64_t n0, int64_t n1, float *y,
                    int64_t y_step);
 } hone_kernels;

@@ -16,7 +16,7 @@
 #define TILE_VECTORS   2
 #define DOT_ROWS       2
 #define DOT_COLUMNS    8
-#define MATVEC_ROWS(m) ((m) == 1 ? 16 : 4)
+#define MATVEC_ROWS(m) ((m) == 1 ? 16 : (m) == 2 ? 8 : 4)
 
 typedef float vec __attribute__((vector_size(64)));
 typedef float quad __attribute__((vector_size(16)));

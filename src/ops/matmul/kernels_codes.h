@@ -232,8 +232,11 @@ INLINE void NAME(matvec_scales)(const hone_codes *w, const void *scales, int64_t
     // For rows to come: each group's values lie far from the last one's, and no processor sees that coming.
     __builtin_prefetch(from + 64);
     if (n0 + HONE_STRIP > w->step) {
-        memcpy(copy, from, (size_t)rows * sizeof(uint16_t));
-        if (!w->half) memcpy(copy, from, (size_t)rows * sizeof(float));
+        if (w->half) {
+            memcpy(copy, from, (size_t)rows * sizeof(uint16_t));
+        } else {
+            memcpy(copy, from, (size_t)rows * sizeof(float));
+        }
         from = (const char *)copy;
     }
     if (w->half) {
@@ -243,22 +246,58 @@ INLINE void NAME(matvec_scales)(const hone_codes *w, const void *scales, int64_t
     }
 }
 
-// `rows` rows against `m` vectors; bits, width, rows and m are constants where this is called.
+// What a group's minimums add to the rows' results, a lane for each row: the minimum by the vector's sum over the group.
+// A zero other than 0 is a minimum of -zero * scale.
+INLINE void NAME(matvec_minimums)(const hone_codes *w, int64_t group, int64_t groups, int64_t n0, int rows, int m,
+                                  const vec scale[PARTS], const float *sums, vec extra[HONE_MATVEC_MOST_ROWS][PARTS]) {
+    vec minimum[PARTS];
+    if (!w->minimums && w->zero == 0) return;
+    if (w->minimums) {
+        NAME(matvec_scales)(w, w->minimums, group, n0, rows, minimum);
+    } else {
+        for (int j = 0; j < PARTS; j++) minimum[j] = scale[j] * vec_splat((float)-w->zero);
+    }
+    HONE_UNROLL
+    for (int i = 0; i < m; i++) {
+        HONE_UNROLL
+        for (int j = 0; j < PARTS; j++)
+            extra[i][j] = vec_fma(minimum[j], vec_splat(sums[i * groups + group]), extra[i][j]);
+    }
+}
+
+INLINE void NAME(matvec_store)(vec total[][HONE_MATVEC_MOST_ROWS][PARTS], vec extra[][PARTS], int rows, int m, float *y,
+                               int64_t y_step) {
+    HONE_UNROLL
+    for (int i = 0; i < m; i++) {
+        float add[HONE_STRIP];
+        for (int j = 0; j < PARTS; j++) vec_store(add + j * LANES, extra[i][j]);
+        HONE_UNROLL
+        for (int r = 0; r < rows; r += 4) {
+            vec four[4][PARTS];
+            for (int q = 0; q < 4; q++) {
+                for (int j = 0; j < PARTS; j++) four[q][j] = r + q < rows ? total[r + q][i][j] : vec_splat(0);
+            }
+            const quad sum = NAME(reduce4)(four);
+            for (int q = 0; q < 4 && r + q < rows; q++) y[i * y_step + r + q] = sum[q] + add[r + q];
+        }
+    }
+}
+
+// `rows` rows against `m` vectors; bits, width, one_step, rows and m are constants where this is called. one_step: a
+// group is a step, so that its scales are read where they are used, once, instead of being kept in registers.
 INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, bool one_step, int rows, int m, const float *x,
                               const float *sums, int64_t n0, float *y, int64_t y_step) {
     const int64_t x_step = (w->k + 31) / 32 * 32, groups = (w->k + w->group - 1) / w->group;
     const int64_t whole = NAME(whole_steps)(w, bits, width);
-    const int step_bytes = bits == 4 ? 16 : width;
+    const int per_byte = bits == 4 ? 2 : 1;
     const uint8_t *const base = w->codes + n0 * w->row_bytes;
-    // What is left behind the whole steps, padded.
-    uint8_t tail[HONE_STRIP][32];
+    uint8_t tail[HONE_STRIP][32]; // what is left behind the whole steps, padded
     if (whole < w->k) {
-        const int64_t at = bits == 4 ? whole / 2 : whole;
+        const int64_t at = whole / per_byte;
         memset(tail, 0, sizeof tail);
         for (int r = 0; r < rows; r++) memcpy(tail[r], base + r * w->row_bytes + at, (size_t)(w->row_bytes - at));
     }
-    vec total[HONE_STRIP][HONE_MATVEC_MOST_ROWS][PARTS];
-    vec extra[HONE_MATVEC_MOST_ROWS][PARTS]; // from minimums, a lane for each row
+    vec total[HONE_STRIP][HONE_MATVEC_MOST_ROWS][PARTS], extra[HONE_MATVEC_MOST_ROWS][PARTS];
     HONE_UNROLL
     for (int i = 0; i < m; i++) {
         HONE_UNROLL
@@ -274,51 +313,21 @@ INLINE void NAME(matvec_rows)(const hone_codes *w, int bits, int width, bool one
         vec parts[PARTS];
         NAME(matvec_scales)(w, w->scales, group, n0, rows, parts);
         for (int j = 0; j < PARTS; j++) vec_store(scale + j * LANES, parts[j]);
-        // A zero other than 0 is a minimum of -zero * scale.
-        if (w->minimums) {
-            NAME(matvec_scales)(w, w->minimums, group, n0, rows, parts);
-        } else {
-            for (int j = 0; j < PARTS; j++) parts[j] = parts[j] * vec_splat((float)-w->zero);
-        }
-        if (w->minimums || w->zero != 0) {
-            HONE_UNROLL
-            for (int i = 0; i < m; i++) {
-                HONE_UNROLL
-                for (int j = 0; j < PARTS; j++)
-                    extra[i][j] = vec_fma(parts[j], vec_splat(sums[i * groups + group]), extra[i][j]);
-            }
-        }
+        NAME(matvec_minimums)(w, group, groups, n0, rows, m, parts, sums, extra);
         const int64_t end = (group + 1) * w->group < whole ? (group + 1) * w->group : whole;
-        // As the condition of a loop that a group of one step leaves at once; the scales are then read once, where they
-        // are used, instead of being kept.
-        for (; k < end; k += width) {
+        while (k < end) {
+            const uint8_t *const codes = base + k / per_byte;
             // The next rows follow these in memory, in pieces too short for the processor to see them coming.
             HONE_UNROLL
-            for (int line = 0; line < rows * step_bytes; line += 64)
-                __builtin_prefetch(base + rows * (w->row_bytes + (bits == 4 ? k / 2 : k)) + line);
-            NAME(matvec_step)(base + (bits == 4 ? k / 2 : k), w->row_bytes, bits, width, rows, m, x + k, x_step, scale,
-                              total);
-            if (one_step) {
-                k += width;
-                break;
-            }
+            for (int line = 0; line < rows * width / per_byte; line += 64)
+                __builtin_prefetch(base + rows * (w->row_bytes + k / per_byte) + line);
+            NAME(matvec_step)(codes, w->row_bytes, bits, width, rows, m, x + k, x_step, scale, total);
+            k += width;
+            if (one_step) break;
         }
     }
     if (whole < w->k) NAME(matvec_step)(tail[0], sizeof tail[0], bits, width, rows, m, x + whole, x_step, scale, total);
-    HONE_UNROLL
-    for (int i = 0; i < m; i++) {
-        float add[HONE_STRIP];
-        for (int j = 0; j < PARTS; j++) vec_store(add + j * LANES, extra[i][j]);
-        HONE_UNROLL
-        for (int r = 0; r < rows; r += 4) {
-            vec four[4][PARTS];
-            for (int q = 0; q < 4; q++) {
-                for (int j = 0; j < PARTS; j++) four[q][j] = r + q < rows ? total[r + q][i][j] : vec_splat(0);
-            }
-            const quad sum = NAME(reduce4)(four);
-            for (int q = 0; q < 4 && r + q < rows; q++) y[i * y_step + n0 + r + q] = sum[q] + add[r + q];
-        }
-    }
+    NAME(matvec_store)(total, extra, rows, m, y + n0, y_step);
 }
 
 INLINE void NAME(matvec_range)(const hone_codes *w, int bits, int width, bool one_step, int rows, int m, const float *x,
@@ -335,6 +344,8 @@ INLINE void NAME(matvec_range)(const hone_codes *w, int bits, int width, bool on
         MATVEC_CASE(4, 32, true, m);                                                                                   \
     } else if (w->bits == 4) {                                                                                         \
         MATVEC_CASE(4, 32, false, m);                                                                                  \
+    } else if (w->group == 32) {                                                                                       \
+        MATVEC_CASE(8, 32, true, m);                                                                                   \
     } else if (w->group % 32 == 0) {                                                                                   \
         MATVEC_CASE(8, 32, false, m);                                                                                  \
     } else {                                                                                                           \
