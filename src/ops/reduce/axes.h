@@ -4,6 +4,7 @@
 #define HONE_OPS_REDUCE_AXES_H
 
 #include "ops/op.h"
+#include "ops/shared/variants.h"
 
 // Dimensions of one kind, outermost first; neighbours are merged.
 typedef struct hone_axes {
@@ -35,5 +36,8 @@ static inline bool hone_reduction_is_whole(const hone_reduction *r) {
 void hone_sum_whole(const hone_op_call *call, const hone_reduction *r);
 
 extern const hone_op hone_op_amax, hone_op_amin, hone_op_argmax, hone_op_argmin;
+
+HONE_DECLARE_KERNEL(sum)
+HONE_DECLARE_KERNEL(mean)
 
 #endif

@@ -196,6 +196,7 @@ static const hone_op op_sum_dims = {
     .cpu_needs = needs,
     .gradient = sum_gradient,
     .gradient_text = "d_self = d repeated along the summed dimensions",
+    .variants = hone_kernels_sum,
 };
 static const hone_op op_mean_dims = {
     .schema = "aten::mean.dim(Tensor self, int[]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -205,6 +206,7 @@ static const hone_op op_mean_dims = {
     .cpu_needs = needs,
     .gradient = mean_gradient,
     .gradient_text = "d_self = d / count repeated along the averaged dimensions",
+    .variants = hone_kernels_mean,
 };
 static const hone_op op_sum = {
     .schema = "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -214,6 +216,7 @@ static const hone_op op_sum = {
     .cpu_needs = needs,
     .gradient = sum_all_gradient,
     .gradient_text = "d_self = d repeated",
+    .variants = hone_kernels_sum,
 };
 static const hone_op op_mean = {
     .schema = "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -223,6 +226,7 @@ static const hone_op op_mean = {
     .cpu_needs = needs,
     .gradient = mean_all_gradient,
     .gradient_text = "d_self = d / count repeated",
+    .variants = hone_kernels_mean,
 };
 
 const hone_op *const hone_ops_reduce[] = {&op_sum_dims,  &op_mean_dims,   &op_sum,         &op_mean, &hone_op_amax,

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "ops/op.h"
+#include "ops/rms_norm/rms_norm.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
 
@@ -200,6 +201,7 @@ static const hone_op op_rms_norm = {
     .cpu = norm_cpu,
     .gradient = norm_gradient,
     .gradient_text = "d_x by hone::rms_norm_backward, d_weight by hone::rms_norm_weight_backward",
+    .variants = hone_kernels_rms_norm,
 };
 static const hone_op op_rms_norm_backward = {
     .schema = "hone::rms_norm_backward(Tensor d_out, Tensor x, Tensor weight, float eps) -> Tensor",
@@ -207,6 +209,7 @@ static const hone_op op_rms_norm_backward = {
     .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = backward_infer,
     .cpu = backward_cpu,
+    .variants = hone_kernels_rms_norm_backward,
 };
 static const hone_op op_rms_norm_weight_backward = {
     .schema = "hone::rms_norm_weight_backward(Tensor d_out, Tensor x, float eps) -> Tensor",
@@ -214,6 +217,7 @@ static const hone_op op_rms_norm_weight_backward = {
     .infer = weight_backward_infer,
     .cpu = weight_backward_cpu,
     .cpu_needs = weight_backward_needs,
+    .variants = hone_kernels_rms_norm_weight_backward,
 };
 
 const hone_op *const hone_ops_rms_norm[] = {&op_rms_norm, &op_rms_norm_backward, &op_rms_norm_weight_backward, 0};

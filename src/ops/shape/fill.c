@@ -112,6 +112,7 @@ const hone_op hone_op_full = {
     .flags = HONE_OP_CHEAP,
     .infer = full_infer,
     .cpu = full_cpu,
+    .variants = hone_kernels_fill,
 };
 const hone_op hone_op_full_like = {
     .schema = "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None) -> Tensor",
@@ -119,6 +120,7 @@ const hone_op hone_op_full_like = {
     .flags = HONE_OP_CHEAP,
     .infer = full_like_infer,
     .cpu = full_cpu,
+    .variants = hone_kernels_fill,
 };
 const hone_op hone_op_fill = {
     .schema = "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor",
@@ -126,4 +128,5 @@ const hone_op hone_op_fill = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = fill_infer,
     .cpu = full_cpu,
+    .variants = hone_kernels_fill,
 };

@@ -4,15 +4,23 @@
 
 #include "ops/shape/move.h"
 
-// Copies between `part` and the places [at, at + size) along dim of `whole`.
-static void move_piece(const hone_op_call *call, const hone_tensor *whole, const hone_tensor *part, int dim, int64_t at,
-                       bool into_whole) {
+// The copy between `part` and the places [at, at + size) along dim of `whole`; *first is the first element there.
+static hone_move piece_move(const hone_tensor *whole, const hone_tensor *part, int dim, int64_t at, bool into_whole,
+                            int64_t *first) {
     hone_move move = {.rank = whole->type.rank, .element = hone_dtype_bytes(whole->type.dtype)};
     int64_t *const wide = into_whole ? move.to : move.from, *const narrow = into_whole ? move.from : move.to;
     memcpy(move.dims, part->type.dims, sizeof move.dims);
     hone_move_strides(&whole->type, wide);
     hone_move_strides(&part->type, narrow);
-    char *const place = (char *)whole->data + (size_t)(at * wide[dim]) * move.element;
+    *first = at * wide[dim];
+    return move;
+}
+
+static void move_piece(const hone_op_call *call, const hone_tensor *whole, const hone_tensor *part, int dim, int64_t at,
+                       bool into_whole) {
+    int64_t first;
+    const hone_move move = piece_move(whole, part, dim, at, into_whole, &first);
+    char *const place = (char *)whole->data + (size_t)first * move.element;
     hone_move_run(call, &move, into_whole ? (void *)place : part->data, into_whole ? part->data : (void *)place);
 }
 
@@ -59,6 +67,22 @@ static void cat_cpu(const hone_op_call *call) {
         at += tensors->tensors[i].type.dims[dim];
     }
 }
+
+static void cat_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_operand *const tensors = &call->operands[0];
+    const hone_tensor *const out = &call->outputs[0];
+    const int64_t given = call->operands[1].integer;
+    const int dim = (int)(given < 0 ? given + out->type.rank : given);
+    int64_t at = 0, first;
+    for (size_t i = 0; i < tensors->count; i++) {
+        const hone_tensor *const part = &tensors->tensors[i];
+        if (is_nothing(part)) continue;
+        const hone_move move = piece_move(out, part, dim, at, true, &first);
+        hone_kernel_move(list, &move, out, first, part, 0);
+        at += part->type.dims[dim];
+    }
+}
+HONE_PLAIN_KERNEL_RULE(cat, cat_kernel)
 
 static hone_status cat_gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_tensor_type out = *hone_graph_type(call->graph, hone_grad_out(call, 0));
@@ -111,6 +135,19 @@ static void split_cpu(const hone_op_call *call) {
     }
 }
 
+static void split_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    const int64_t given = call->operands[2].integer;
+    const int dim = (int)(given < 0 ? given + self->type.rank : given);
+    int64_t at = 0, first;
+    for (size_t i = 0; i < call->output_count; i++) {
+        const hone_move move = piece_move(self, &call->outputs[i], dim, at, false, &first);
+        hone_kernel_move(list, &move, &call->outputs[i], 0, self, first);
+        at += call->outputs[i].type.dims[dim];
+    }
+}
+HONE_PLAIN_KERNEL_RULE(split, split_kernel)
+
 static hone_status split_gradient(const hone_gradient_call *call, hone_error *error) {
     enum { MOST = 256 };
     const size_t count = hone_node_output_count(call->node);
@@ -134,6 +171,7 @@ const hone_op hone_op_cat = {
     .cpu = cat_cpu,
     .gradient = cat_gradient,
     .gradient_text = "each tensor gets its slice of d",
+    .variants = hone_kernels_cat,
 };
 const hone_op hone_op_split = {
     .schema = "aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
@@ -142,4 +180,5 @@ const hone_op hone_op_split = {
     .cpu = split_cpu,
     .gradient = split_gradient,
     .gradient_text = "d_self = the parts' gradients joined",
+    .variants = hone_kernels_split,
 };

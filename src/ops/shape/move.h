@@ -4,6 +4,7 @@
 #define HONE_OPS_SHAPE_MOVE_H
 
 #include "ops/op.h"
+#include "ops/shared/variants.h"
 
 // A copy of dims[0] x ... elements from one strided place to another; strides in elements.
 typedef struct hone_move {
@@ -24,6 +25,13 @@ void hone_encode_number(hone_dtype dtype, const hone_operand *number, unsigned c
 void hone_fill_number(const hone_op_call *call, const hone_operand *number);
 hone_status hone_check_number(const hone_op_call *call, const hone_operand *number, hone_dtype dtype,
                               hone_error *error);
+
+// On a GPU: the copy between two tensors, from and to element first of each; output filled with an element's bytes.
+void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
+                      const hone_tensor *from, int64_t from_first);
+void hone_kernel_fill(hone_kernel_list *list, const hone_tensor *out, const unsigned char *element);
+HONE_DECLARE_KERNEL(fill)
+HONE_DECLARE_KERNEL(copy)
 
 extern const hone_op hone_op_view, hone_op_unsqueeze, hone_op_squeeze, hone_op_squeeze_dim, hone_op_squeeze_dims;
 extern const hone_op hone_op_clone, hone_op_permute, hone_op_expand;

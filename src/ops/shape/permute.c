@@ -19,7 +19,7 @@ static hone_status permute_infer(const hone_op_call *call, hone_error *error) {
     return HONE_OK;
 }
 
-static void permute_cpu(const hone_op_call *call) {
+static hone_move permute_move(const hone_op_call *call) {
     const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
     hone_move move = {.rank = self->type.rank, .element = hone_dtype_bytes(self->type.dtype)};
     int64_t strides[HONE_MAX_RANK];
@@ -30,8 +30,19 @@ static void permute_cpu(const hone_op_call *call) {
         move.dims[d] = out->type.dims[d];
         move.from[d] = strides[from < 0 ? from + move.rank : from];
     }
-    hone_move_run(call, &move, out->data, self->data);
+    return move;
 }
+
+static void permute_cpu(const hone_op_call *call) {
+    const hone_move move = permute_move(call);
+    hone_move_run(call, &move, call->outputs[0].data, hone_operand_tensor(call, 0)->data);
+}
+
+static void permute_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_move move = permute_move(call);
+    hone_kernel_move(list, &move, &call->outputs[0], 0, hone_operand_tensor(call, 0), 0);
+}
+HONE_PLAIN_KERNEL_RULE(permute, permute_kernel)
 
 static hone_status permute_gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_argument *const dims = hone_node_argument(call->node, 1);
@@ -61,7 +72,7 @@ static hone_status expand_infer(const hone_op_call *call, hone_error *error) {
     return HONE_OK;
 }
 
-static void expand_cpu(const hone_op_call *call) {
+static hone_move expand_move(const hone_op_call *call) {
     const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
     hone_move move = {.rank = out->type.rank, .element = hone_dtype_bytes(self->type.dtype)};
     const int new_dims = out->type.rank - self->type.rank;
@@ -72,8 +83,19 @@ static void expand_cpu(const hone_op_call *call) {
         move.dims[d] = out->type.dims[d];
         move.from[d] = d < new_dims || self->type.dims[d - new_dims] == 1 ? 0 : strides[d - new_dims];
     }
-    hone_move_run(call, &move, out->data, self->data);
+    return move;
 }
+
+static void expand_cpu(const hone_op_call *call) {
+    const hone_move move = expand_move(call);
+    hone_move_run(call, &move, call->outputs[0].data, hone_operand_tensor(call, 0)->data);
+}
+
+static void expand_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_move move = expand_move(call);
+    hone_kernel_move(list, &move, &call->outputs[0], 0, hone_operand_tensor(call, 0), 0);
+}
+HONE_PLAIN_KERNEL_RULE(expand, expand_kernel)
 
 static hone_status expand_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
@@ -88,6 +110,7 @@ const hone_op hone_op_permute = {
     .cpu = permute_cpu,
     .gradient = permute_gradient,
     .gradient_text = "d_self = d in the order of before",
+    .variants = hone_kernels_permute,
 };
 const hone_op hone_op_expand = {
     .schema = "aten::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
@@ -97,4 +120,5 @@ const hone_op hone_op_expand = {
     .cpu = expand_cpu,
     .gradient = expand_gradient,
     .gradient_text = "d_self = d summed over the repeated dimensions",
+    .variants = hone_kernels_expand,
 };

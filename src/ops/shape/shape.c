@@ -110,7 +110,7 @@ static hone_status clone_gradient(const hone_gradient_call *call, hone_error *er
 
 #define VIEW_OP(rule)                                                                                                  \
     .flags = HONE_OP_VIEW | HONE_OP_CHEAP, .infer = (rule), .cpu = copy_bytes, .gradient = view_gradient,              \
-    .gradient_text = "d_self = d in the shape of self"
+    .gradient_text = "d_self = d in the shape of self", .variants = hone_kernels_copy
 
 const hone_op hone_op_view = {
     .schema = "aten::view_copy(Tensor self, int[] size) -> Tensor",
@@ -144,6 +144,7 @@ const hone_op hone_op_clone = {
     .cpu = copy_bytes,
     .gradient = clone_gradient,
     .gradient_text = "d_self = d",
+    .variants = hone_kernels_copy,
 };
 
 const hone_op *const hone_ops_shape[] = {

@@ -42,9 +42,8 @@ static hone_status resolve_select(const hone_op_call *call, const hone_tensor_ty
     return HONE_OK;
 }
 
-// Copies between the part of `whole` and the packed tensor that holds the part alone.
-static void move_part(const hone_op_call *call, const hone_tensor_type *whole, const part *p, void *whole_data,
-                      void *part_data, bool into_whole) {
+// The copy between the part of `whole` and the packed tensor that holds the part alone; *first is the part's first element.
+static hone_move part_move(const hone_tensor_type *whole, const part *p, bool into_whole, int64_t *first) {
     hone_tensor_type packed = *whole;
     packed.dims[p->dim] = p->count;
     hone_move move = {.rank = whole->rank, .element = hone_dtype_bytes(whole->dtype)};
@@ -52,8 +51,16 @@ static void move_part(const hone_op_call *call, const hone_tensor_type *whole, c
     memcpy(move.dims, packed.dims, sizeof move.dims);
     hone_move_strides(&packed, narrow);
     hone_move_strides(whole, wide);
-    char *const start = (char *)whole_data + (size_t)(p->first * wide[p->dim]) * move.element;
+    *first = p->first * wide[p->dim];
     wide[p->dim] *= p->step;
+    return move;
+}
+
+static void move_part(const hone_op_call *call, const hone_tensor_type *whole, const part *p, void *whole_data,
+                      void *part_data, bool into_whole) {
+    int64_t first;
+    const hone_move move = part_move(whole, p, into_whole, &first);
+    char *const start = (char *)whole_data + (size_t)first * move.element;
     hone_move_run(call, &move, into_whole ? (void *)start : part_data, into_whole ? part_data : (void *)start);
 }
 
@@ -93,6 +100,17 @@ static void select_cpu(const hone_op_call *call) {
     if (resolve_select(call, &self->type, 1, &p, 0) == HONE_OK)
         move_part(call, &self->type, &p, self->data, call->outputs[0].data, false);
 }
+
+static void take_kernel(const hone_op_call *call, hone_kernel_list *list, bool slice) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    part p;
+    int64_t first;
+    if ((slice ? resolve_slice : resolve_select)(call, &self->type, 1, &p, &list->failure) != HONE_OK) return;
+    const hone_move move = part_move(&self->type, &p, false, &first);
+    hone_kernel_move(list, &move, &call->outputs[0], 0, self, first);
+}
+HONE_PLAIN_KERNEL(slice, take_kernel, true)
+HONE_PLAIN_KERNEL(select, take_kernel, false)
 
 // --- gradients -------------------------------------------------------------------------------------------------------
 static hone_status whole_of(const hone_op_call *call, hone_tensor_type *out, hone_error *error) {
@@ -145,6 +163,19 @@ static void select_backward_cpu(const hone_op_call *call) {
     if (resolve_select(call, &call->outputs[0].type, 2, &p, 0) == HONE_OK) put_back(call, &p);
 }
 
+static void put_kernel(const hone_op_call *call, hone_kernel_list *list, bool slice) {
+    static const unsigned char zero[8] = {0};
+    const hone_tensor *const out = &call->outputs[0];
+    part p;
+    int64_t first;
+    if ((slice ? resolve_slice : resolve_select)(call, &out->type, 2, &p, &list->failure) != HONE_OK) return;
+    const hone_move move = part_move(&out->type, &p, true, &first);
+    hone_kernel_fill(list, out, zero);
+    hone_kernel_move(list, &move, out, first, hone_operand_tensor(call, 0), 0);
+}
+HONE_PLAIN_KERNEL(slice_backward, put_kernel, true)
+HONE_PLAIN_KERNEL(select_backward, put_kernel, false)
+
 static hone_status slice_gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_tensor_type self = *hone_graph_type(call->graph, hone_grad_in(call, 0));
     (void)error;
@@ -171,6 +202,7 @@ const hone_op hone_op_slice = {
     .cpu = slice_cpu,
     .gradient = slice_gradient,
     .gradient_text = "d_self by hone::slice_backward",
+    .variants = hone_kernels_slice,
 };
 const hone_op hone_op_slice_backward = {
     .schema = "hone::slice_backward(Tensor grad_output, int[] input_sizes, int dim=0, int? start=None, int? end=None, "
@@ -178,6 +210,7 @@ const hone_op hone_op_slice_backward = {
     .summary = "zeros of input_sizes with grad_output where slice_copy took its elements from",
     .infer = slice_backward_infer,
     .cpu = slice_backward_cpu,
+    .variants = hone_kernels_slice_backward,
 };
 const hone_op hone_op_select = {
     .schema = "aten::select_copy.int(Tensor self, int dim, int index) -> Tensor",
@@ -186,10 +219,12 @@ const hone_op hone_op_select = {
     .cpu = select_cpu,
     .gradient = select_gradient,
     .gradient_text = "d_self by aten::select_backward",
+    .variants = hone_kernels_select,
 };
 const hone_op hone_op_select_backward = {
     .schema = "aten::select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     .summary = "zeros of input_sizes with grad_output at index of dim",
     .infer = select_backward_infer,
     .cpu = select_backward_cpu,
+    .variants = hone_kernels_select_backward,
 };

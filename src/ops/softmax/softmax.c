@@ -10,6 +10,7 @@
 #include "ops/op.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
+#include "ops/softmax/softmax.h"
 
 typedef struct context {
     float *out;
@@ -220,6 +221,7 @@ static const hone_op op_softmax = {
     .cpu = softmax_cpu,
     .gradient = softmax_gradient,
     .gradient_text = "out * (d - sum(d * out))",
+    .variants = hone_kernels_softmax,
 };
 static const hone_op op_log_softmax = {
     .schema = "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
@@ -229,6 +231,7 @@ static const hone_op op_log_softmax = {
     .cpu = log_softmax_cpu,
     .gradient = log_softmax_gradient,
     .gradient_text = "d - exp(out) * sum(d)",
+    .variants = hone_kernels_log_softmax,
 };
 static const hone_op op_softmax_backward = {
     .schema =
@@ -237,6 +240,7 @@ static const hone_op op_softmax_backward = {
     .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = infer_backward,
     .cpu = softmax_backward_cpu,
+    .variants = hone_kernels_softmax_backward,
 };
 static const hone_op op_log_softmax_backward = {
     .schema = "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
@@ -245,6 +249,7 @@ static const hone_op op_log_softmax_backward = {
     .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = infer_backward,
     .cpu = log_softmax_backward_cpu,
+    .variants = hone_kernels_log_softmax_backward,
 };
 
 const hone_op *const hone_ops_softmax[] = {&op_softmax, &op_log_softmax, &op_softmax_backward, &op_log_softmax_backward,

@@ -114,6 +114,7 @@ const hone_op hone_op_round = {
     .cpu = round_cpu,
     .gradient = round_gradient,
     .gradient_text = "0",
+    .variants = hone_kernels_round,
 };
 const hone_op hone_op_hardtanh = {
     .schema = "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
@@ -123,6 +124,7 @@ const hone_op hone_op_hardtanh = {
     .cpu = hardtanh_cpu,
     .gradient = hardtanh_gradient,
     .gradient_text = "d where min_val < x < max_val",
+    .variants = hone_kernels_hardtanh,
 };
 const hone_op hone_op_hardtanh_backward = {
     .schema = "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
@@ -130,6 +132,7 @@ const hone_op hone_op_hardtanh_backward = {
     DERIVATIVE,
     .infer = hardtanh_backward_infer,
     .cpu = hardtanh_backward_cpu,
+    .variants = hone_kernels_hardtanh_backward,
 };
 const hone_op hone_op_leaky_relu = {
     .schema = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
@@ -139,6 +142,7 @@ const hone_op hone_op_leaky_relu = {
     .cpu = leaky_relu_cpu,
     .gradient = leaky_relu_gradient,
     .gradient_text = "d where x > 0, else negative_slope * d",
+    .variants = hone_kernels_leaky_relu,
 };
 const hone_op hone_op_leaky_relu_backward = {
     .schema = "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
@@ -146,6 +150,7 @@ const hone_op hone_op_leaky_relu_backward = {
     DERIVATIVE,
     .infer = hone_unary_infer_derivative,
     .cpu = leaky_relu_backward_cpu,
+    .variants = hone_kernels_leaky_relu_backward,
 };
 const hone_op hone_op_hardswish = {
     .schema = "aten::hardswish(Tensor self) -> Tensor",
@@ -155,6 +160,7 @@ const hone_op hone_op_hardswish = {
     .cpu = hardswish_cpu,
     .gradient = hardswish_gradient,
     .gradient_text = "0 where x <= -3, d where x >= 3, d * (x / 3 + 1 / 2) between",
+    .variants = hone_kernels_hardswish,
 };
 const hone_op hone_op_hardswish_backward = {
     .schema = "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -162,4 +168,5 @@ const hone_op hone_op_hardswish_backward = {
     DERIVATIVE,
     .infer = hone_unary_infer_derivative,
     .cpu = hardswish_backward_cpu,
+    .variants = hone_kernels_hardswish_backward,
 };

@@ -83,6 +83,7 @@ const hone_op hone_op_silu_mul = {
     .cpu = forward_cpu,
     .gradient = gradient,
     .gradient_text = "both by hone::silu_mul_backward",
+    .variants = hone_kernels_silu_mul,
 };
 // Each element is read before any output is written: d_gate may lie over gate, d_up over d_out.
 const hone_op hone_op_silu_mul_backward = {
@@ -92,4 +93,5 @@ const hone_op hone_op_silu_mul_backward = {
     .flags = HONE_OP_IN_PLACE_1 | HONE_OP_IN_PLACE_OUTPUT_1,
     .infer = same_shapes,
     .cpu = backward_cpu,
+    .variants = hone_kernels_silu_mul_backward,
 };

@@ -247,6 +247,7 @@ static hone_status grad_power(const hone_gradient_call *call, hone_error *error)
         .cpu = cpu_##id,                                                                                               \
         .gradient = gradient_,                                                                                         \
         .gradient_text = text,                                                                                         \
+        .variants = hone_kernels_##id,                                                                                 \
     };
 #define DERIVATIVE(id, schema_, summary_)                                                                              \
     static const hone_op op_##id = {                                                                                   \
@@ -255,6 +256,7 @@ static hone_status grad_power(const hone_gradient_call *call, hone_error *error)
         .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,                                                                \
         .infer = hone_unary_infer_derivative,                                                                          \
         .cpu = cpu_##id,                                                                                               \
+        .variants = hone_kernels_##id,                                                                                 \
     };
 
 UNARY(relu, hone_unary_infer_number, "aten::relu(Tensor self) -> Tensor", "max(x, 0)", grad_relu, "d where x > 0")
@@ -296,6 +298,7 @@ static const hone_op op_gelu = {
     .cpu = cpu_gelu,
     .gradient = grad_gelu,
     .gradient_text = "by aten::gelu_backward",
+    .variants = hone_kernels_gelu,
 };
 static const hone_op op_gelu_backward = {
     .schema = "aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
@@ -303,6 +306,7 @@ static const hone_op op_gelu_backward = {
     .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = infer_gelu_derivative,
     .cpu = cpu_gelu_derivative,
+    .variants = hone_kernels_gelu_backward,
 };
 
 const hone_op *const hone_ops_unary[] = {

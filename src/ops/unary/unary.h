@@ -4,6 +4,7 @@
 #define HONE_OPS_UNARY_H
 
 #include "ops/op.h"
+#include "ops/shared/variants.h"
 #include "ops/shared/vector.h"
 
 // out[i] = f(x[i]), or f(x[i], y[i]) with y = self or out and x = the gradient, for derivatives. p and q are numbers.
@@ -46,5 +47,37 @@ extern const hone_op hone_op_silu_mul, hone_op_silu_mul_backward;
 extern const hone_op hone_op_sin, hone_op_cos;
 extern const hone_op hone_op_round, hone_op_hardtanh, hone_op_hardtanh_backward;
 extern const hone_op hone_op_leaky_relu, hone_op_leaky_relu_backward, hone_op_hardswish, hone_op_hardswish_backward;
+
+// How they run on a GPU.
+HONE_DECLARE_KERNEL(relu)
+HONE_DECLARE_KERNEL(neg)
+HONE_DECLARE_KERNEL(abs)
+HONE_DECLARE_KERNEL(sigmoid)
+HONE_DECLARE_KERNEL(exp)
+HONE_DECLARE_KERNEL(log)
+HONE_DECLARE_KERNEL(sqrt)
+HONE_DECLARE_KERNEL(rsqrt)
+HONE_DECLARE_KERNEL(sign)
+HONE_DECLARE_KERNEL(tanh)
+HONE_DECLARE_KERNEL(silu)
+HONE_DECLARE_KERNEL(reciprocal)
+HONE_DECLARE_KERNEL(round)
+HONE_DECLARE_KERNEL(hardswish)
+HONE_DECLARE_KERNEL(hardtanh)
+HONE_DECLARE_KERNEL(leaky_relu)
+HONE_DECLARE_KERNEL(sigmoid_backward)
+HONE_DECLARE_KERNEL(tanh_backward)
+HONE_DECLARE_KERNEL(silu_backward)
+HONE_DECLARE_KERNEL(hardswish_backward)
+HONE_DECLARE_KERNEL(threshold_backward)
+HONE_DECLARE_KERNEL(clamp_backward)
+HONE_DECLARE_KERNEL(hardtanh_backward)
+HONE_DECLARE_KERNEL(leaky_relu_backward)
+HONE_DECLARE_KERNEL(gelu)
+HONE_DECLARE_KERNEL(gelu_backward)
+HONE_DECLARE_KERNEL(power)
+HONE_DECLARE_KERNEL(clamp)
+HONE_DECLARE_KERNEL(silu_mul)
+HONE_DECLARE_KERNEL(silu_mul_backward)
 
 #endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a GPU interface implements for the executor: Vulkan and WebGPU each are one such table.
+//
+// One queue, in order: what is uploaded, submitted and downloaded takes effect in the order of the calls. Functions that
+// may return HONE_PENDING are called again with the same arguments until they return something else; a native driver
+// waits a bounded time inside. Offsets that reach a driver are multiples of HONE_BUFFER_ALIGNMENT where they bind, and of
+// limits.copy_alignment where they copy.
+#ifndef HONE_DEVICE_GPU_DRIVER_H
+#define HONE_DEVICE_GPU_DRIVER_H
+
+#include <hone/device.h>
+
+#include "ops/kernel.h"
+
+typedef struct hone_gpu_driver hone_gpu_driver;
+typedef struct hone_gpu_buffer hone_gpu_buffer;       // each driver's own
+typedef struct hone_gpu_pipeline hone_gpu_pipeline;   // each driver's own
+typedef struct hone_gpu_recording hone_gpu_recording; // each driver's own
+
+typedef struct hone_gpu_limits {
+    size_t buffer_bytes;  // of one buffer
+    size_t binding_bytes; // of one binding
+    uint32_t groups;      // in one dimension of a dispatch
+    uint32_t features;    // HONE_KERNEL_*: what variants may need
+    size_t copy_alignment;
+    bool overlap; // bindings of one dispatch may overlap
+} hone_gpu_limits;
+
+// A kernel as the build embeds it. Each driver takes the form that it reads.
+typedef struct hone_gpu_code {
+    const char *name; // the file: "binary"
+    const uint32_t *spirv;
+    const size_t *spirv_bytes;
+    const char *wgsl;
+} hone_gpu_code;
+
+typedef struct hone_gpu_range {
+    hone_gpu_buffer *buffer;
+    size_t offset, bytes;
+} hone_gpu_range;
+
+// One dispatch.
+typedef struct hone_gpu_command {
+    hone_gpu_pipeline *pipeline;
+    hone_gpu_range parameters; // HONE_KERNEL_WORDS words, bound as uniform
+    hone_gpu_range bindings[HONE_KERNEL_BINDINGS];
+    uint32_t binding_count; // the pipeline's
+    uint32_t groups[2];
+} hone_gpu_command;
+
+typedef struct hone_gpu_driver_vtable {
+    void (*close)(hone_gpu_driver *driver);
+
+    // --- memory: created zeroed; bytes is a multiple of HONE_BUFFER_ALIGNMENT, at most limits.buffer_bytes
+    hone_status (*buffer_create)(hone_gpu_driver *driver, size_t bytes, const char *what, hone_gpu_buffer **out,
+                                 hone_error *error);
+    // After everything that was submitted; the driver waits if it must.
+    void (*buffer_destroy)(hone_gpu_driver *driver, hone_gpu_buffer *buffer);
+    // The data is copied at once.
+    hone_status (*upload)(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size_t offset, const void *data,
+                          size_t bytes, hone_error *error);
+    // May return HONE_PENDING.
+    hone_status (*download)(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size_t offset, void *data, size_t bytes,
+                            hone_error *error);
+
+    // --- kernels: `function` of `code` with its count of storage bindings. May return HONE_PENDING.
+    hone_status (*pipeline_create)(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
+                                   uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error);
+    void (*pipeline_destroy)(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);
+
+    // --- work: commands are made ready once and submitted as often as wanted, each after the one before it
+    hone_status (*record)(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count,
+                          hone_gpu_recording **out, hone_error *error);
+    void (*recording_destroy)(hone_gpu_driver *driver, hone_gpu_recording *recording);
+    hone_status (*submit)(hone_gpu_driver *driver, hone_gpu_recording *recording, hone_error *error);
+    // Until all that was submitted is done. May return HONE_PENDING. A lost device is HONE_DEVICE_LOST.
+    hone_status (*wait)(hone_gpu_driver *driver, hone_error *error);
+
+    // --- optional: NULL means that the driver cannot tell. Seconds of the recording's last finished run, one for each
+    // command.
+    hone_status (*timestamps)(hone_gpu_driver *driver, hone_gpu_recording *recording, double *seconds,
+                              hone_error *error);
+} hone_gpu_driver_vtable;
+
+// Each driver's own struct begins with this one.
+struct hone_gpu_driver {
+    const hone_gpu_driver_vtable *vtable;
+    hone_gpu_limits limits;
+    char detail[160]; // "NVIDIA H200, driver 550.1"
+};
+
+// Opens GPU number `index` (-1: the best one). HONE_NOT_FOUND says what is missing. `least` asks for no more than
+// WebGPU's default limits.
+HONE_MUST_USE hone_status hone_vulkan_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error);
+HONE_MUST_USE hone_status hone_webgpu_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error);
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPU devices: how they are opened, and what tests read of them.
+#ifndef HONE_DEVICE_GPU_GPU_H
+#define HONE_DEVICE_GPU_GPU_H
+
+#include <hone/device.h>
+#include <hone/op.h>
+
+// "vulkan", "vulkan:N", "webgpu", "webgpu:N". With HONE_LIMITS=webgpu-min in the environment the device offers WebGPU's
+// default limits and no more, whatever it could do.
+HONE_MUST_USE hone_status hone_gpu_open(const hone_device_description *description, hone_device **out,
+                                        hone_error *error);
+// Dispatches of the operator that programs of this device have submitted; of all operators for NULL.
+uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the executor share.
+#ifndef HONE_DEVICE_GPU_INTERNAL_H
+#define HONE_DEVICE_GPU_INTERNAL_H
+
+#include "base/arena.h"
+#include "device/device.h"
+#include "device/gpu/driver.h"
+
+// A buffer is made of pieces of this size, so that none is larger than every device allows. No value may lie across two:
+// the plan places temporaries that way when its option max_arena_bytes says so.
+#define GPU_PIECE_BYTES ((size_t)256 << 20)
+// Dispatches that are submitted together. Watchdogs end command buffers that run for seconds.
+#define GPU_SLICE 64
+
+typedef struct gpu_pipeline {
+    const char *entry;
+    uint32_t binding_count;
+    hone_gpu_pipeline *pipeline;
+} gpu_pipeline;
+
+typedef struct gpu_count {
+    const hone_op *op;
+    uint64_t dispatches;
+} gpu_count;
+
+typedef struct gpu_device {
+    hone_device base;
+    hone_gpu_driver *driver;
+    gpu_pipeline *pipelines; // made so far; entries are compared as text
+    size_t pipeline_count, pipeline_capacity;
+    gpu_count *counts;
+    size_t count_count, count_capacity;
+    // For uploads that are not whole words, on drivers that copy only those.
+    hone_gpu_buffer *patch_words;
+    bool poison; // tests: working memory is NaN, so that a read of what was never written shows
+} gpu_device;
+
+typedef struct gpu_memory {
+    hone_buffer base;
+    hone_gpu_buffer **pieces;
+    size_t piece_count;
+} gpu_memory;
+
+typedef struct gpu_dispatch {
+    hone_gpu_command command; // its pipeline is set when all pipelines are made
+    const char *entry;
+    uint32_t step;
+} gpu_dispatch;
+
+typedef struct gpu_step {
+    hone_op_call call;
+    const hone_kernel_variant *variant;
+    size_t first, count; // of program->dispatches
+    bool alias, live;
+    uint32_t count_index; // of device->counts
+} gpu_step;
+
+typedef struct gpu_slice {
+    hone_gpu_recording *recording;
+    size_t first, count; // of program->dispatches
+} gpu_slice;
+
+typedef struct gpu_program {
+    hone_program base;
+    hone_arena memory; // operands and tensors of the steps
+    gpu_step *steps;   // [plan->step_count]
+    gpu_dispatch *dispatches;
+    size_t dispatch_count, dispatch_capacity;
+    size_t pipelines_made;                // dispatches whose pipeline is there
+    uint32_t (*words)[HONE_KERNEL_WORDS]; // [dispatch_count] as the device has them
+    size_t word_capacity;
+    gpu_slice *slices;
+    size_t slice_count, slice_capacity;
+    size_t segment_slices[HONE_MAX_SEGMENTS + 1]; // slices of segment s begin here
+    hone_gpu_buffer *parameters, *scratch, *flags;
+    size_t scratch_bytes;
+    bool uses_flags, flags_dirty;
+    uint32_t raised; // flags read so far
+    bool prepared;   // all but pipelines and recordings
+} gpu_program;
+
+// The kernels that the build embeds, ended by a row without name.
+extern const hone_gpu_code hone_gpu_codes[];
+
+// The pipeline of an entry, made on first use. May return HONE_PENDING.
+HONE_MUST_USE hone_status gpu_pipeline_get(gpu_device *gpu, const char *entry, uint32_t binding_count,
+                                           hone_gpu_pipeline **out, hone_error *error);
+// The part of a device buffer; HONE_UNSUPPORTED if it lies across two pieces.
+HONE_MUST_USE hone_status gpu_memory_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_gpu_range *out,
+                                           hone_error *error);
+
+// --- entries of the table
+hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                              hone_error *error);
+void gpu_buffer_destroy(hone_buffer *buffer);
+hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
+hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
+hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
+                               hone_error *error);
+void gpu_program_destroy(hone_program *base);
+hone_status gpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error);
+hone_status gpu_wait(hone_program *base, hone_error *error);
+uint32_t gpu_flags(hone_program *base);
+// The words of a step's dispatches for the live numbers at hand, into program->words; *changed grows to their range.
+HONE_MUST_USE hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed_first,
+                                         size_t *changed_end, hone_error *error);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening Vulkan: the library, the GPU, its limits, the one queue.
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device/gpu/vulkan/internal.h"
+
+#define VULKAN_MAX_GPUS 16
+
+hone_status vulkan_check(vulkan_driver *vk, VkResult result, const char *what, hone_error *error) {
+    switch (result) {
+    case VK_SUCCESS:
+        return HONE_OK;
+    case VK_ERROR_OUT_OF_HOST_MEMORY:
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+        HONE_FAIL(error, OUT_OF_MEMORY, "vulkan: no memory for %s", what);
+    case VK_ERROR_DEVICE_LOST:
+        vk->lost = true;
+        HONE_FAIL(error, DEVICE_LOST, "vulkan: the GPU was lost during %s", what);
+    default:
+        HONE_FAIL(error, UNSUPPORTED, "vulkan: %s failed with result %d", what, (int)result);
+    }
+}
+
+static void *symbol(void *library, const char *name) {
+    return dlsym(library, name);
+}
+
+static hone_status open_instance(vulkan_driver *vk, hone_error *error) {
+    vk->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    HONE_FAIL_IF(!vk->library, error, NOT_FOUND, "vulkan: libvulkan.so.1 is not installed");
+    *(void **)&vk->GetInstanceProcAddr = symbol(vk->library, "vkGetInstanceProcAddr");
+    HONE_FAIL_IF(!vk->GetInstanceProcAddr, error, NOT_FOUND, "vulkan: libvulkan.so.1 is not Vulkan's loader");
+    const PFN_vkCreateInstance create = (PFN_vkCreateInstance)vk->GetInstanceProcAddr(NULL, "vkCreateInstance");
+    const VkApplicationInfo application = {
+        .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "hone", .apiVersion = VK_API_VERSION_1_3};
+    const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                                       .pApplicationInfo = &application};
+    HONE_FAIL_IF(!create || create(&info, NULL, &vk->instance) != VK_SUCCESS, error, NOT_FOUND,
+                 "vulkan: no driver could be started");
+#define VULKAN_LOAD(name) vk->name = (PFN_vk##name)vk->GetInstanceProcAddr(vk->instance, "vk" #name);
+    VULKAN_INSTANCE_FUNCTIONS(VULKAN_LOAD)
+#undef VULKAN_LOAD
+    HONE_FAIL_IF(!vk->GetPhysicalDeviceProperties2 || !vk->GetDeviceProcAddr, error, NOT_FOUND,
+                 "vulkan: the installed loader is older than Vulkan 1.1");
+    return HONE_OK;
+}
+
+static int worth(VkPhysicalDeviceType type) {
+    return type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU     ? 4
+           : type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? 3
+           : type == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU    ? 2
+                                                            : 1;
+}
+
+static hone_status choose_gpu(vulkan_driver *vk, int index, hone_error *error) {
+    VkPhysicalDevice gpus[VULKAN_MAX_GPUS];
+    uint32_t count = VULKAN_MAX_GPUS;
+    const VkResult result = vk->EnumeratePhysicalDevices(vk->instance, &count, gpus);
+    HONE_FAIL_IF((result != VK_SUCCESS && result != VK_INCOMPLETE) || count == 0, error, NOT_FOUND,
+                 "vulkan: no GPU with a Vulkan driver was found");
+    HONE_FAIL_IF(index >= (int)count, error, NOT_FOUND, "vulkan:%d: only GPUs 0 to %u are there", index, count - 1);
+    int best = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+        vk->GetPhysicalDeviceProperties2(gpus[i], &properties);
+        const int now =
+            properties.properties.apiVersion < VK_API_VERSION_1_3 ? 0 : worth(properties.properties.deviceType);
+        if (index >= 0 ? (int)i != index : now <= best) continue;
+        HONE_FAIL_IF(index >= 0 && now == 0, error, UNSUPPORTED, "vulkan: %s offers less than Vulkan 1.3",
+                     properties.properties.deviceName);
+        best = now;
+        vk->physical = gpus[i];
+    }
+    HONE_FAIL_IF(best <= 0, error, UNSUPPORTED, "vulkan: no GPU here offers Vulkan 1.3");
+    return HONE_OK;
+}
+
+static void read_limits(vulkan_driver *vk) {
+    VkPhysicalDeviceVulkan12Properties driver = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES};
+    VkPhysicalDeviceVulkan13Properties sizes = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES,
+                                                .pNext = &driver};
+    VkPhysicalDeviceProperties2 properties = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &sizes};
+    vk->GetPhysicalDeviceProperties2(vk->physical, &properties);
+    const VkPhysicalDeviceLimits *const limits = &properties.properties.limits;
+    vk->base.limits = (hone_gpu_limits){.buffer_bytes = sizes.maxBufferSize,
+                                        .binding_bytes = limits->maxStorageBufferRange,
+                                        .groups = limits->maxComputeWorkGroupCount[0],
+                                        .copy_alignment = 1,
+                                        .overlap = true};
+    if (limits->maxComputeWorkGroupCount[1] < vk->base.limits.groups)
+        vk->base.limits.groups = limits->maxComputeWorkGroupCount[1];
+    snprintf(vk->base.detail, sizeof(vk->base.detail), "%.80s, %.60s", properties.properties.deviceName,
+             driver.driverName);
+}
+
+static hone_status choose_queue(vulkan_driver *vk, hone_error *error) {
+    VkQueueFamilyProperties families[16];
+    uint32_t count = 16;
+    vk->GetPhysicalDeviceQueueFamilyProperties(vk->physical, &count, families);
+    for (vk->family = 0; vk->family < count; vk->family++) {
+        if (families[vk->family].queueFlags & VK_QUEUE_COMPUTE_BIT) return HONE_OK;
+    }
+    HONE_FAIL(error, UNSUPPORTED, "vulkan: %s does not compute", vk->base.detail);
+}
+
+static hone_status open_device(vulkan_driver *vk, hone_error *error) {
+    HONE_TRY(choose_queue(vk, error));
+    const float priority = 1;
+    const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                           .queueFamilyIndex = vk->family,
+                                           .queueCount = 1,
+                                           .pQueuePriorities = &priority};
+    VkPhysicalDeviceVulkan13Features wanted13 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
+                                                 .maintenance4 = VK_TRUE};
+    VkPhysicalDeviceVulkan12Features wanted12 = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
+                                                 .pNext = &wanted13,
+                                                 .timelineSemaphore = VK_TRUE};
+    const VkDeviceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &wanted12,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue};
+    HONE_TRY(vulkan_check(vk, vk->CreateDevice(vk->physical, &info, NULL, &vk->device), "opening the GPU", error));
+#define VULKAN_LOAD(name)                                                                                              \
+    vk->name = (PFN_vk##name)vk->GetDeviceProcAddr(vk->device, "vk" #name);                                            \
+    HONE_FAIL_IF(!vk->name, error, UNSUPPORTED, "vulkan: the driver lacks vk%s", #name);
+    VULKAN_DEVICE_FUNCTIONS(VULKAN_LOAD)
+#undef VULKAN_LOAD
+    vk->GetDeviceQueue(vk->device, vk->family, 0, &vk->queue);
+    vk->GetPhysicalDeviceMemoryProperties(vk->physical, &vk->memory);
+    const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+                                          .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                                          .queueFamilyIndex = vk->family};
+    HONE_TRY(vulkan_check(vk, vk->CreateCommandPool(vk->device, &pool, NULL, &vk->pool), "a command pool", error));
+    const VkSemaphoreTypeCreateInfo timeline = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+                                                .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo semaphore = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &timeline};
+    return vulkan_check(vk, vk->CreateSemaphore(vk->device, &semaphore, NULL, &vk->timeline), "a semaphore", error);
+}
+
+// One layout for each count of storage bindings.
+static hone_status make_layouts(vulkan_driver *vk, hone_error *error) {
+    VkDescriptorSetLayoutBinding bindings[HONE_KERNEL_BINDINGS + 1];
+    for (uint32_t i = 0; i <= HONE_KERNEL_BINDINGS; i++) {
+        bindings[i] = (VkDescriptorSetLayoutBinding){.binding = i,
+                                                     .descriptorType = i ? VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+                                                                         : VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER,
+                                                     .descriptorCount = 1,
+                                                     .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+        const VkDescriptorSetLayoutCreateInfo set = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = i + 1, .pBindings = bindings};
+        HONE_TRY(vulkan_check(vk, vk->CreateDescriptorSetLayout(vk->device, &set, NULL, &vk->set_layouts[i]),
+                              "a layout", error));
+        const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                                   .setLayoutCount = 1,
+                                                   .pSetLayouts = &vk->set_layouts[i]};
+        HONE_TRY(
+            vulkan_check(vk, vk->CreatePipelineLayout(vk->device, &layout, NULL, &vk->layouts[i]), "a layout", error));
+    }
+    return HONE_OK;
+}
+
+static void close_device(vulkan_driver *vk) {
+    if (vk->timeline && !vk->lost) {
+        while (vulkan_wait_for(vk, vk->submitted, NULL) == HONE_PENDING) {
+        }
+    }
+    vulkan_free_slots(vk);
+    for (uint32_t i = 0; i <= HONE_KERNEL_BINDINGS; i++) {
+        if (vk->layouts[i]) vk->DestroyPipelineLayout(vk->device, vk->layouts[i], NULL);
+        if (vk->set_layouts[i]) vk->DestroyDescriptorSetLayout(vk->device, vk->set_layouts[i], NULL);
+    }
+    if (vk->timeline) vk->DestroySemaphore(vk->device, vk->timeline, NULL);
+    if (vk->pool) vk->DestroyCommandPool(vk->device, vk->pool, NULL);
+    if (vk->DestroyDevice) vk->DestroyDevice(vk->device, NULL);
+}
+
+static void vulkan_close(hone_gpu_driver *driver) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
+    if (vk->device) close_device(vk);
+    if (vk->instance && vk->DestroyInstance) vk->DestroyInstance(vk->instance, NULL);
+    if (vk->library) dlclose(vk->library);
+    hone_free(vk);
+}
+
+static hone_status vulkan_wait(hone_gpu_driver *driver, hone_error *error) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
+    return vulkan_wait_for(vk, vk->submitted, error);
+}
+
+static const hone_gpu_driver_vtable vulkan_vtable = {
+    .close = vulkan_close,
+    .buffer_create = vulkan_buffer_create,
+    .buffer_destroy = vulkan_buffer_destroy,
+    .upload = vulkan_upload,
+    .download = vulkan_download,
+    .pipeline_create = vulkan_pipeline_create,
+    .pipeline_destroy = vulkan_pipeline_destroy,
+    .record = vulkan_record,
+    .recording_destroy = vulkan_recording_destroy,
+    .submit = vulkan_submit_recording,
+    .wait = vulkan_wait,
+};
+
+hone_status hone_vulkan_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error) {
+    (void)least; // plain kernels ask for nothing beyond the least limits
+    *out = NULL;
+    vulkan_driver *vk;
+    HONE_TRY(HONE_NEW(&vk, "the Vulkan driver", error));
+    vk->base.vtable = &vulkan_vtable;
+    hone_status status;
+    HONE_TRY_GOTO(open_instance(vk, error), failed);
+    HONE_TRY_GOTO(choose_gpu(vk, index, error), failed);
+    read_limits(vk);
+    HONE_TRY_GOTO(open_device(vk, error), failed);
+    HONE_TRY_GOTO(make_layouts(vk, error), failed);
+    HONE_TRY_GOTO(vulkan_make_slots(vk, error), failed);
+    *out = &vk->base;
+    return HONE_OK;
+failed:
+    vulkan_close(&vk->base);
+    return status;
+}

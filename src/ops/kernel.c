@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building the list of dispatches that a kernel variant makes of a call.
+#include "ops/kernel.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+hone_kernel_dispatch *hone_kernel_add(hone_kernel_list *list, const char *entry, uint64_t groups) {
+    memset(&list->spare, 0, sizeof(list->spare));
+    if (list->failure.status != HONE_OK) return &list->spare;
+    if (groups > HONE_KERNEL_MAX_GROUPS) {
+        (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "%s: %llu groups of threads are more than a device runs",
+                             entry, (unsigned long long)groups);
+        return &list->spare;
+    }
+    if (HONE_GROW(&list->dispatches, &list->capacity, list->count + 1, "dispatches", &list->failure) != HONE_OK)
+        return &list->spare;
+    hone_kernel_dispatch *const dispatch = &list->dispatches[list->count++];
+    *dispatch = (hone_kernel_dispatch){.entry = entry, .groups = groups, .word_count = HONE_KERNEL_OWN_WORD};
+    return dispatch;
+}
+
+void hone_kernel_clear(hone_kernel_list *list) {
+    hone_free(list->dispatches);
+    *list = (hone_kernel_list){0};
+}
+
+static void bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, hone_kernel_binding binding) {
+    if (dispatch->binding_count == HONE_KERNEL_BINDINGS) {
+        (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "%s: more than %d buffers in a dispatch",
+                             dispatch->entry, HONE_KERNEL_BINDINGS);
+        return;
+    }
+    dispatch->bindings[dispatch->binding_count++] = binding;
+}
+
+void hone_kernel_bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor) {
+    if (!tensor) {
+        hone_kernel_bind_scratch(list, dispatch, 0, 4);
+        return;
+    }
+    const size_t bytes = (hone_type_bytes(&tensor->type) + 3) / 4 * 4;
+    bind(list, dispatch,
+         (hone_kernel_binding){.place = HONE_KERNEL_TENSOR, .token = tensor->data, .bytes = bytes ? bytes : 4});
+}
+
+void hone_kernel_bind_scratch(hone_kernel_list *list, hone_kernel_dispatch *dispatch, size_t offset, size_t bytes) {
+    bind(list, dispatch, (hone_kernel_binding){.place = HONE_KERNEL_SCRATCH, .offset = offset, .bytes = bytes});
+    if (offset + bytes > list->scratch_bytes) list->scratch_bytes = offset + bytes;
+}
+
+void hone_kernel_bind_flags(hone_kernel_list *list, hone_kernel_dispatch *dispatch) {
+    bind(list, dispatch, (hone_kernel_binding){.place = HONE_KERNEL_FLAGS, .bytes = 4});
+}
+
+void hone_kernel_word(hone_kernel_list *list, hone_kernel_dispatch *dispatch, int64_t word) {
+    if (dispatch->word_count == HONE_KERNEL_INFINITY || word > UINT32_MAX || word < INT32_MIN) {
+        (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "%s: parameter %u is %lld", dispatch->entry,
+                             dispatch->word_count, (long long)word);
+        return;
+    }
+    dispatch->words[dispatch->word_count++] = (uint32_t)word;
+}
+
+void hone_kernel_number(hone_kernel_list *list, hone_kernel_dispatch *dispatch, double number) {
+    const float single = (float)number;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof(bits));
+    hone_kernel_word(list, dispatch, bits);
+}

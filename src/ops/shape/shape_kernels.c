@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How operators that move elements run on a GPU.
+#include <string.h>
+
+#include "ops/shape/move.h"
+#include "ops/shared/kernels.h"
+
+static void push(hone_move *move, int64_t size, int64_t from, int64_t to) {
+    move->dims[move->rank] = size;
+    move->from[move->rank] = from;
+    move->to[move->rank++] = to;
+}
+
+// Without dimensions of 1, neighbours joined, elements of 8 bytes as two words.
+static bool in_words(const hone_move *move, hone_move *out) {
+    const int64_t scale = move->element == 8 ? 2 : 1;
+    *out = (hone_move){.element = move->element < 4 ? move->element : 4};
+    for (int d = 0; d < move->rank; d++) {
+        if (move->dims[d] == 1) continue;
+        const int last = out->rank - 1;
+        const int64_t from = move->from[d] * scale, to = move->to[d] * scale;
+        if (last >= 0 && out->from[last] == from * move->dims[d] && out->to[last] == to * move->dims[d]) {
+            out->dims[last] *= move->dims[d];
+            out->from[last] = from;
+            out->to[last] = to;
+            continue;
+        }
+        push(out, move->dims[d], from, to);
+    }
+    if (scale == 2 && out->rank == HONE_MAX_RANK) return false;
+    if (scale == 2) push(out, 2, 1, 1);
+    if (out->rank == 0) push(out, 1, 1, 1);
+    return true;
+}
+
+static bool is_packed(const hone_move *move) {
+    int64_t step = 1;
+    for (int d = move->rank - 1; d >= 0; d--) {
+        if (move->dims[d] != 1 && move->to[d] != step) return false;
+        step *= move->dims[d];
+    }
+    return true;
+}
+
+void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
+                      const hone_tensor *from, int64_t from_first) {
+    hone_move words;
+    const bool small = move->element < 4;
+    const int64_t scale = move->element == 8 ? 2 : 1, each = small ? 4 / (int64_t)move->element : 1;
+    if (!in_words(move, &words) || (small && (to_first || !is_packed(move)))) {
+        (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "elements of %zu bytes into a part of a tensor",
+                             move->element);
+        return;
+    }
+    int64_t count = 1;
+    for (int d = 0; d < words.rank; d++) count *= words.dims[d];
+    hone_kernel_dispatch *const d = hone_kernel_add(list, small ? "shape.move_parts" : "shape.move_words",
+                                                    hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, from);
+    hone_kernel_bind(list, d, to);
+    hone_kernel_word(list, d, count);
+    hone_kernel_word(list, d, words.rank);
+    for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.dims[i] : 1);
+    for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.from[i] : 0);
+    for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.to[i] : 0);
+    hone_kernel_word(list, d, from_first * scale);
+    hone_kernel_word(list, d, to_first * scale);
+    hone_kernel_word(list, d, each);
+}
+
+void hone_kernel_fill(hone_kernel_list *list, const hone_tensor *out, const unsigned char *element) {
+    const size_t size = hone_dtype_bytes(out->type.dtype);
+    const int64_t words = (int64_t)(hone_type_bytes(&out->type) + 3) / 4;
+    uint32_t pattern[2];
+    for (size_t at = 0; at < sizeof(pattern); at += size) memcpy((char *)pattern + at, element, size);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "shape.fill_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, out);
+    hone_kernel_word(list, d, words);
+    hone_kernel_word(list, d, pattern[0]);
+    hone_kernel_word(list, d, pattern[1]);
+}
+
+static void fill(const hone_op_call *call, hone_kernel_list *list) {
+    unsigned char element[8] = {0};
+    hone_encode_number(call->outputs[0].type.dtype, &call->operands[1], element);
+    hone_kernel_fill(list, &call->outputs[0], element);
+}
+
+// The bytes as they are, a word a thread.
+static void copy(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    const int64_t words = (int64_t)(hone_type_bytes(&self->type) + 3) / 4;
+    const hone_move move = {.rank = 1, .element = 4, .dims = {words}, .from = {1}, .to = {1}};
+    hone_kernel_move(list, &move, &call->outputs[0], 0, self, 0);
+}
+
+HONE_PLAIN_KERNEL_RULE(fill, fill)
+HONE_PLAIN_KERNEL_RULE(copy, copy)

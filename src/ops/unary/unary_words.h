@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which function a kernel of this family computes; read by C and by Slang. */
+#define UNARY_RELU         0
+#define UNARY_GELU         1
+#define UNARY_GELU_TANH    2
+#define UNARY_SIGMOID      3
+#define UNARY_EXP          4
+#define UNARY_LOG          5
+#define UNARY_SQRT         6
+#define UNARY_RSQRT        7
+#define UNARY_NEG          8
+#define UNARY_ABS          9
+#define UNARY_SIGN         10
+#define UNARY_TANH         11
+#define UNARY_SILU         12
+#define UNARY_RECIPROCAL   13
+#define UNARY_CLAMP        14
+#define UNARY_SQUARE       15
+#define UNARY_CUBE         16
+#define UNARY_POW          17
+#define UNARY_ROUND        18
+#define UNARY_LEAKY_RELU   19
+#define UNARY_HARDSWISH    20
+#define SLOPE_THRESHOLD    0
+#define SLOPE_CLAMP        1
+#define SLOPE_GELU         2
+#define SLOPE_GELU_TANH    3
+#define SLOPE_SIGMOID      4
+#define SLOPE_TANH         5
+#define SLOPE_SILU         6
+#define SLOPE_HARDTANH     7
+#define SLOPE_LEAKY_RELU   8
+#define SLOPE_HARDSWISH    9
