@@ -21,13 +21,13 @@ static size_t grow(flat *f, size_t bytes, size_t alignment) {
         f->bytes = realloc(f->bytes, f->room);
         assert(f->bytes);
     }
-    memset(f->bytes + f->size, 0, at + bytes - f->size);
+    if (f->bytes) memset(f->bytes + f->size, 0, at + bytes - f->size);
     f->size = at + bytes;
     return at;
 }
 
 static void put(flat *f, size_t at, const void *value, size_t bytes) {
-    memcpy(f->bytes + at, value, bytes);
+    if (bytes) memcpy(f->bytes + at, value, bytes);
 }
 
 // A table whose fields have these widths; a width of 0 leaves the field out.
