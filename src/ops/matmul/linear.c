@@ -3,6 +3,7 @@
 // M is the product of the leading dimensions of x[..,K].
 #include <string.h>
 
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/matmul/operators.h"
 
 hone_status hone_want_matrix(const hone_op_call *call, size_t operand, hone_error *error) {
@@ -116,6 +117,18 @@ static hone_status linear_gradient(const hone_gradient_call *call, hone_error *e
     return HONE_OK;
 }
 
+static void linear_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = linear_product(call);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 0),
+                                     .right = hone_operand_tensor(call, 1),
+                                     .out = &call->outputs[0],
+                                     .start = hone_operand_tensor(call, 2)};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(linear, linear_kernel)
+
 const hone_op hone_op_linear = {
     .schema = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .summary = "input[..,K] @ weight[N,K]^T + bias[N]",
@@ -124,6 +137,7 @@ const hone_op hone_op_linear = {
     .cpu_needs = linear_needs,
     .gradient = linear_gradient,
     .gradient_text = "input: g @ weight; weight: linear_dW(g, input); bias: g summed over rows",
+    .variants = hone_kernels_linear,
 };
 
 // --- hone::linear_add ------------------------------------------------------------------------------------------------
@@ -162,6 +176,18 @@ static hone_status linear_add_gradient(const hone_gradient_call *call, hone_erro
     return product_gradient(call, 1, error);
 }
 
+static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = linear_add_product(call);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 1),
+                                     .right = hone_operand_tensor(call, 2),
+                                     .out = &call->outputs[0],
+                                     .start = hone_operand_tensor(call, 0)};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(linear_add, linear_add_kernel)
+
 const hone_op hone_op_linear_add = {
     .schema = "hone::linear_add(Tensor base, Tensor x, Tensor weight) -> Tensor",
     .summary = "base[..,N] + x[..,K] @ weight[N,K]^T",
@@ -171,6 +197,7 @@ const hone_op hone_op_linear_add = {
     .cpu_needs = linear_add_needs,
     .gradient = linear_add_gradient,
     .gradient_text = "base: g; x: g @ weight; weight: linear_dW(g, x)",
+    .variants = hone_kernels_linear_add,
 };
 
 // --- et_vk::linear_dW ------------------------------------------------------------------------------------------------
@@ -224,6 +251,18 @@ static hone_status dw_gradient(const hone_gradient_call *call, hone_error *error
     return HONE_OK;
 }
 
+static void linear_dw_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = dw_product(call, 0, NULL);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 0),
+                                     .right = hone_operand_tensor(call, 1),
+                                     .out = &call->outputs[0],
+                                     .start = NULL};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(linear_dw, linear_dw_kernel)
+
 const hone_op hone_op_linear_dw = {
     .schema = "et_vk::linear_dW(Tensor d_out, Tensor x) -> Tensor",
     .summary = "d_out[..,N]^T @ x[..,K] over all rows: the gradient of a weight [N,K]",
@@ -232,6 +271,7 @@ const hone_op hone_op_linear_dw = {
     .cpu_needs = dw_needs,
     .gradient = dw_gradient,
     .gradient_text = "d_out: x @ g^T; x: d_out @ g",
+    .variants = hone_kernels_linear_dw,
 };
 
 // --- hone::linear_dW_add_ --------------------------------------------------------------------------------------------
@@ -266,6 +306,18 @@ static void dw_add_cpu(const hone_op_call *call) {
     hone_gemm_run(call, &g);
 }
 
+static void linear_dw_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = dw_add_product(call);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 1),
+                                     .right = hone_operand_tensor(call, 2),
+                                     .out = hone_operand_tensor(call, 0),
+                                     .start = hone_operand_tensor(call, 0)};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(linear_dw_add, linear_dw_add_kernel)
+
 const hone_op hone_op_linear_dw_add = {
     .schema = "hone::linear_dW_add_(Tensor(a!) into, Tensor d_out, Tensor x) -> ()",
     .summary = "into[N,K] += d_out[..,N]^T @ x[..,K]",
@@ -273,4 +325,5 @@ const hone_op hone_op_linear_dw_add = {
     .infer = dw_add_infer,
     .cpu = dw_add_cpu,
     .cpu_needs = dw_add_needs,
+    .variants = hone_kernels_linear_dw_add,
 };

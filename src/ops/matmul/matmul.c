@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices [M,K] @ [K,N], alone, added to something, and in batches.
 #include "ops/matmul/blas.h"
+#include "ops/matmul/matmul_kernels.h"
 #include "ops/matmul/operators.h"
 
 // left @ right with the operands at `at` and `at + 1`; their shapes must fit.
@@ -62,6 +63,18 @@ static hone_status mm_gradient(const hone_gradient_call *call, hone_error *error
     return mm_gradients(call, 0, error);
 }
 
+static void mm_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = mm_product(call, 0);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 0),
+                                     .right = hone_operand_tensor(call, 1),
+                                     .out = &call->outputs[0],
+                                     .start = NULL};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(mm, mm_kernel)
+
 static const hone_op mm = {
     .schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
     .summary = "self[M,K] @ mat2[K,N]",
@@ -70,6 +83,7 @@ static const hone_op mm = {
     .cpu_needs = mm_needs,
     .gradient = mm_gradient,
     .gradient_text = "self: g @ mat2^T; mat2: self^T @ g",
+    .variants = hone_kernels_mm,
 };
 
 // --- hone::mm_add ----------------------------------------------------------------------------------------------------
@@ -108,6 +122,18 @@ static hone_status mm_add_gradient(const hone_gradient_call *call, hone_error *e
     return mm_gradients(call, 1, error);
 }
 
+static void mm_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = mm_add_product(call);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 1),
+                                     .right = hone_operand_tensor(call, 2),
+                                     .out = &call->outputs[0],
+                                     .start = hone_operand_tensor(call, 0)};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(mm_add, mm_add_kernel)
+
 static const hone_op mm_add = {
     .schema = "hone::mm_add(Tensor base, Tensor mat1, Tensor mat2) -> Tensor",
     .summary = "base[M,N] + mat1[M,K] @ mat2[K,N]",
@@ -117,6 +143,7 @@ static const hone_op mm_add = {
     .cpu_needs = mm_add_needs,
     .gradient = mm_add_gradient,
     .gradient_text = "base: g; mat1: g @ mat2^T; mat2: mat1^T @ g",
+    .variants = hone_kernels_mm_add,
 };
 
 // --- aten::addmm -----------------------------------------------------------------------------------------------------
@@ -191,6 +218,18 @@ static hone_status addmm_gradient(const hone_gradient_call *call, hone_error *er
     return HONE_OK;
 }
 
+static void addmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = addmm_product(call);
+    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
+                                     .gemm = &g,
+                                     .left = hone_operand_tensor(call, 1),
+                                     .right = hone_operand_tensor(call, 2),
+                                     .out = &call->outputs[0],
+                                     .start = hone_operand_tensor(call, 0)};
+    hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(addmm, addmm_kernel)
+
 static const hone_op addmm = {
     .schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .summary = "beta * self + alpha * mat1[M,K] @ mat2[K,N], self broadcast",
@@ -199,6 +238,7 @@ static const hone_op addmm = {
     .cpu_needs = addmm_needs,
     .gradient = addmm_gradient,
     .gradient_text = "self: beta * g summed to its shape; mat1: alpha * g @ mat2^T; mat2: alpha * mat1^T @ g",
+    .variants = hone_kernels_addmm,
 };
 
 // --- aten::bmm -------------------------------------------------------------------------------------------------------
@@ -252,6 +292,18 @@ static hone_status bmm_gradient(const hone_gradient_call *call, hone_error *erro
     return HONE_OK;
 }
 
+static void bmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const a = hone_operand_tensor(call, 0), *const b = hone_operand_tensor(call, 1);
+    const int64_t m = a->type.dims[1], k = a->type.dims[2], n = b->type.dims[2];
+    const hone_gemm g = {
+        .m = m, .n = n, .k = k, .left = {.ld = k, .factor = 1}, .right = {.dtype = HONE_DTYPE_F32, .ld = n}};
+    const int64_t batch = a->type.dims[0];
+    const hone_gemm_kernel kernel = {
+        .entry = "matmul.matmul", .gemm = &g, .left = a, .right = b, .out = &call->outputs[0], .batch = batch};
+    if (batch > 0) hone_gemm_kernel_plain(list, &kernel);
+}
+HONE_PLAIN_KERNEL_RULE(bmm, bmm_kernel)
+
 static const hone_op bmm = {
     .schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
     .summary = "self[B,M,K] @ mat2[B,K,N] for each of B",
@@ -259,6 +311,7 @@ static const hone_op bmm = {
     .cpu = bmm_cpu,
     .gradient = bmm_gradient,
     .gradient_text = "self: g @ mat2^T; mat2: self^T @ g, for each of B",
+    .variants = hone_kernels_bmm,
 };
 
 const hone_op *const hone_ops_matmul[] = {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How products run on a GPU: the words that shared/product.slang reads.
+#ifndef HONE_OPS_MATMUL_MATMUL_KERNELS_H
+#define HONE_OPS_MATMUL_MATMUL_KERNELS_H
+
+#include "ops/matmul/gemm.h"
+#include "ops/shared/variants.h"
+
+// What a product binds. `gemm` says the sizes and how the operands lie; its pointers are not read.
+typedef struct hone_gemm_kernel {
+    const char *entry;
+    const hone_gemm *gemm;
+    const hone_tensor *left, *right, *out, *start; // start may be NULL, or be `out`
+    int64_t batch;                                 // products one behind another; 0 means 1
+} hone_gemm_kernel;
+
+// The dispatch with words up to the right matrix's and bindings 1 to 4; the caller adds the rest.
+hone_kernel_dispatch *hone_gemm_kernel_add(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+// All of it, for a right matrix of numbers.
+void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+
+#endif
