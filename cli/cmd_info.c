@@ -42,7 +42,7 @@ const cli_command cli_info = {
     .arguments = "FILE",
     .summary = "what a model, adapter, state or run folder holds",
     .details =
-        "FILE is a GGUF file (a model or an adapter), a safetensors file, an ExecuTorch program (.pte), a state.hone, "
+        "FILE is a GGUF file (a model or an adapter), a safetensors file, an ExecuTorch program (.pte),\na state.hone, "
         "a run folder or a PEFT folder.\n"
         "With -v tensors and operators are listed, and long lists of metadata in full; --json lists the tensors "
         "always.",

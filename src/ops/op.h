@@ -19,9 +19,9 @@ static inline const float *hone_operand_floats(const hone_op_call *call, size_t 
 
 // "op: " plus the text as HONE_INVALID_ARGUMENT; for shape rules. HONE_OP_CHECK(rank == 2, "mat2 must be a matrix, not %s", ..)
 hone_status hone_op_invalid(const hone_op_call *call, hone_error *error, const char *format, ...) HONE_PRINTF(3, 4);
-#define HONE_OP_CHECK(condition, ...)                                                                        \
-    do {                                                                                                     \
-        if (!(condition)) return hone_op_invalid(call, error, __VA_ARGS__);                                  \
+#define HONE_OP_CHECK(condition, ...)                                                                                  \
+    do {                                                                                                               \
+        if (!(condition)) return hone_op_invalid(call, error, __VA_ARGS__);                                            \
     } while (0)
 // The type as text in one of a few static thread-local places, for such messages.
 const char *hone_op_type_text(const hone_tensor *tensor);
@@ -36,7 +36,11 @@ hone_status hone_op_broadcast(const hone_op_call *call, const hone_tensor_type *
 hone_status hone_op_dim(const hone_op_call *call, int64_t dim, int rank, int *out, hone_error *error);
 
 // Gradient rule helpers: the i-th flattened tensor input of the node, and its argument.
-static inline hone_value hone_grad_in(const hone_gradient_call *call, size_t i) { return hone_node_input(call->node, i); }
-static inline hone_value hone_grad_out(const hone_gradient_call *call, size_t i) { return call->output_gradients[i]; }
+static inline hone_value hone_grad_in(const hone_gradient_call *call, size_t i) {
+    return hone_node_input(call->node, i);
+}
+static inline hone_value hone_grad_out(const hone_gradient_call *call, size_t i) {
+    return call->output_gradients[i];
+}
 
 #endif

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Which function a binary kernel computes; read by C and by Slang. */
+// SPDX-License-Identifier: Apache-2.0
+// Which function a binary kernel computes; read by C and by Slang.
 #define BINARY_ADD   0
 #define BINARY_SUB   1
 #define BINARY_MUL   2
