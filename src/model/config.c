@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shape of a llama-family model, read from GGUF metadata and checked.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,10 @@ static hone_status read_optional(const hone_gguf *gguf, const hone_model_config 
                                  double *out, hone_error *error) {
     char key[160];
     snprintf(key, sizeof(key), "%s.%s", config->architecture, suffix);
-    return hone_gguf_find(gguf, key) ? hone_gguf_real(gguf, key, out, error) : HONE_OK;
+    if (!hone_gguf_find(gguf, key)) return HONE_OK;
+    HONE_TRY(hone_gguf_real(gguf, key, out, error));
+    HONE_FAIL_IF(!isfinite(*out), error, BAD_FORMAT, "%s is %g, which cannot be", key, *out);
+    return HONE_OK;
 }
 
 static hone_status read_rope(const hone_gguf *gguf, hone_model_config *config, hone_error *error) {
@@ -93,6 +97,8 @@ hone_status hone_config_read(const hone_gguf *gguf, hone_model_config *out, hone
     HONE_TRY(read_heads(gguf, out, error));
     out->epsilon = 1e-5;
     HONE_TRY(read_optional(gguf, out, "attention.layer_norm_rms_epsilon", &out->epsilon, error));
+    HONE_FAIL_IF(!(out->epsilon >= 0), error, BAD_FORMAT, "%s.attention.layer_norm_rms_epsilon must not be below 0",
+                 out->architecture);
     HONE_TRY(read_rope(gguf, out, error));
     const hone_gguf_tensor *const embedding = hone_gguf_find_tensor(gguf, "token_embd.weight");
     HONE_FAIL_IF(!embedding || embedding->rank != 2, error, BAD_FORMAT, "the matrix 'token_embd.weight' is missing");

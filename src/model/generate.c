@@ -294,6 +294,12 @@ hone_status hone_generator_next(hone_generator *generator, const hone_sampling *
     HONE_FAIL_IF((int64_t)hone_generator_length(generator) >= generator->context, error, INVALID_ARGUMENT,
                  "the context of %lld tokens is full", (long long)generator->context);
     HONE_TRY(catch_up(generator, error));
+    for (int64_t i = 0; i < generator->model->config.vocabulary; i++) {
+        HONE_FAIL_IF(
+            !isfinite(generator->logits[i]), error, NOT_FINITE,
+            "what the model computes after token %zu is not finite: its weights or the adapter's are too large",
+            generator->length);
+    }
     generator->chosen = sample(generator, sampling ? sampling : &greedy);
     generator->waiting = true;
     *token = generator->chosen;

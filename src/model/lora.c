@@ -58,8 +58,8 @@ static void add_entry(hone_lora *lora, int64_t layer, int matrix, int64_t rank) 
 static hone_status check_options(const hone_model *model, const hone_lora_options *o, hone_error *error) {
     HONE_FAIL_IF(o->rank < 1 || o->rank > 4096, error, INVALID_ARGUMENT, "a rank of %d cannot be: 1 to 4096 can",
                  o->rank);
-    HONE_FAIL_IF(!(o->alpha > 0) || !isfinite(o->alpha), error, INVALID_ARGUMENT, "alpha must be above 0, not %g",
-                 o->alpha);
+    HONE_FAIL_IF(!((float)o->alpha > 0) || !isfinite((float)o->alpha), error, INVALID_ARGUMENT,
+                 "alpha must be an fp32 number above 0, not %g", o->alpha);
     HONE_FAIL_IF(
         (o->targets & HONE_TARGET_HEAD) && model->config.tied, error, UNSUPPORTED,
         "the head of this model is its embedding table (tied), so it cannot have a LoRA of its own: leave 'head' out");

@@ -77,6 +77,41 @@ static hone_status lay_out(const hone_gguf_tensor *tensor, hone_weight *weight, 
     return HONE_OK;
 }
 
+// Words of 16 bits are not finite where all bits of the exponent are set. No branch: it costs less than reading them.
+static bool finite_words(const uint16_t *words, size_t count, uint16_t exponent) {
+    uint16_t found = 0;
+    for (size_t i = 0; i < count; i++) found |= (words[i] & exponent) == exponent;
+    return found == 0;
+}
+
+static bool finite_floats(const uint32_t *words, size_t count) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < count; i++) found |= (words[i] & 0x7F800000) == 0x7F800000;
+    return found == 0;
+}
+
+static bool all_finite(hone_dtype dtype, const void *values, size_t count) {
+    if (dtype == HONE_DTYPE_F32) return finite_floats(values, count);
+    return finite_words(values, count, dtype == HONE_DTYPE_F16 ? 0x7C00 : 0x7F80);
+}
+
+// One NaN makes every result NaN: it is named here, where the tensor is known, and not blamed on the data later.
+static hone_status check_finite(const hone_weight *weight, const char *place, hone_error *error) {
+    const size_t elements = (size_t)weight->rows * (size_t)weight->columns;
+    bool finite;
+    if (weight->layout.format == HONE_CODES_NONE) {
+        finite = all_finite(weight->dtype, place, elements);
+    } else {
+        const size_t groups = elements / (size_t)weight->layout.group;
+        const hone_dtype dtype = weight->layout.scale_dtype;
+        finite = all_finite(dtype, place + weight->scales, groups) &&
+                 (!weight->layout.minimums || all_finite(dtype, place + weight->minimums, groups));
+    }
+    HONE_FAIL_IF(!finite, error, NOT_FINITE,
+                 "the tensor '%s' holds NaN or infinity: the file is damaged, or was badly converted", weight->name);
+    return HONE_OK;
+}
+
 // Reads the tensor a megabyte at a time into its final form at `place`.
 static hone_status fill(loader *load, const hone_gguf_tensor *tensor, const hone_weight *weight, char *place,
                         hone_error *error) {
@@ -97,7 +132,7 @@ static hone_status fill(loader *load, const hone_gguf_tensor *tensor, const hone
                                        weight->layout.minimums ? place + weight->minimums : NULL, error));
         }
     }
-    return HONE_OK;
+    return check_finite(weight, place, error);
 }
 
 // Norm weights are few: they are kept as fp32 whatever the file's type.
@@ -109,6 +144,7 @@ static hone_status load_vector(loader *load, const hone_gguf_tensor *tensor, hon
     HONE_TRY(want_room(&load->staging, &load->staging_bytes, bytes, "room to convert tensors", error));
     HONE_TRY(hone_gguf_read_floats(load->gguf, tensor, load->staging, error));
     XXH64_update(load->hash, load->staging, bytes);
+    HONE_TRY(check_finite(out, load->staging, error));
     return hone_buffer_upload(out->buffer, 0, load->staging, bytes, error);
 }
 
@@ -191,7 +227,13 @@ static hone_status load_rope_factors(hone_model *model, const hone_gguf *gguf, h
     HONE_FAIL_IF(tensor->rank != 1 || tensor->dims[0] != count, error, BAD_FORMAT, "'rope_freqs.weight' is not [%lld]",
                  (long long)count);
     HONE_TRY(HONE_NEW_ARRAY(&model->rope_factors, (size_t)count, "rotary factors", error));
-    return hone_gguf_read_floats(gguf, tensor, model->rope_factors, error);
+    HONE_TRY(hone_gguf_read_floats(gguf, tensor, model->rope_factors, error));
+    for (int64_t i = 0; i < count; i++) {
+        const float factor = model->rope_factors[i];
+        HONE_FAIL_IF(!isfinite(factor) || factor == 0, error, BAD_FORMAT,
+                     "'rope_freqs.weight' holds %g, which cannot be", (double)factor);
+    }
+    return HONE_OK;
 }
 
 static hone_status load_all(loader *load, hone_error *error) {

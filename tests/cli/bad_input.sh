@@ -7,6 +7,8 @@
 "$make_model" pre.gguf --pre unheard-of || exit 1
 head -c 300 model.gguf >cut-in-metadata.gguf
 head -c 60000 model.gguf >cut-in-tensors.gguf
+"$make_model" nan.gguf || exit 1 # its last tensor is of floats
+printf '\000\000\300\177' | dd of=nan.gguf bs=1 seek=$(($(wc -c <nan.gguf) - 4)) conv=notrunc 2>/dev/null
 printf 'this is no model, but it is long enough to be looked at\n' >text.gguf
 : >empty.gguf
 mkdir folder
@@ -45,6 +47,9 @@ bad cut-in-metadata.gguf good.jsonl "cut-in-metadata.gguf" "300"
 bad cut-in-tensors.gguf good.jsonl "cut-in-tensors.gguf"
 bad family.gguf good.jsonl "mamba"
 bad pre.gguf good.jsonl "unheard-of"
+bad nan.gguf good.jsonl "nan.gguf" ".weight' holds NaN or infinity"
+expect 1 generate nan.gguf -p hello --json
+says "holds NaN or infinity"
 bad model.gguf missing.jsonl "missing.jsonl"
 bad model.gguf folder "folder"
 bad model.gguf empty.jsonl "empty.jsonl"
