@@ -47,7 +47,8 @@ static const cli_option options[] = {
     {CLI_FLAG_OFF, "no-pack", AT(pack), .help = "batches of so many rows (default)"},
 
     {CLI_HEADING, .help = "Steps"},
-    {CLI_NUMBER, "epochs", .value = "X", AT(epochs), .low = 0, .above = true, .help = "times through the data (1)"},
+    {CLI_NUMBER, "epochs", .value = "X", AT(epochs), .low = 0, .high = 1e9, .above = true,
+     .help = "times through the data (1)"},
     {CLI_INTEGER, "steps", .value = "N", AT(steps), .low = 1, .high = 1e12,
      .help = "optimiser steps, instead of --epochs"},
     {CLI_INTEGER, "batch", .value = "N", AT(batch), .low = 1, .high = 1 << 20, .help = "rows at a time (8)"},

@@ -188,11 +188,11 @@ static void print_range(const cli_option *option, hone_text *out) {
     const bool bounded = option->high > option->low;
     if (option->above) {
         hone_text_print(out, " above %g", option->low);
-        if (bounded) hone_text_print(out, " and up to %g", option->high);
+        if (bounded) hone_text_print(out, " and up to %.16g", option->high);
     } else if (bounded) {
-        hone_text_print(out, " from %.15g to %.15g", option->low, option->high);
+        hone_text_print(out, " from %.16g to %.16g", option->low, option->high);
     } else {
-        hone_text_print(out, " of at least %.15g", option->low);
+        hone_text_print(out, " of at least %.16g", option->low);
     }
 }
 

@@ -180,7 +180,9 @@ static void save_after(train_run *run, hone_status status) {
     hone_error second = {0};
     if ((status != HONE_NOT_FINITE && !run->unheard) || hone_trainer_done_steps(run->trainer) == 0) return;
     const char *const what = run->unheard ? "stopped: its output was closed" : "stopped: not finite";
-    if (save(run, what, false, &second) != HONE_OK) cli_note("%s", second.message);
+    const hone_status saved = save(run, what, false, &second);
+    // Weights that are not finite are not saved, which `status` is about already.
+    if (saved != HONE_OK && saved != HONE_NOT_FINITE) cli_note("%s", second.message);
 }
 
 static hone_status loop(train_run *run, hone_error *error) {

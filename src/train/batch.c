@@ -99,7 +99,10 @@ hone_status hone_order_largest(const hone_order *order, int64_t *tokens, int64_t
     const size_t rows = packed ? 1 : (size_t)order->batch;
     HONE_TRY(sum_of_largest(order->data, rows, false, tokens, error));
     if (packed) {
-        if (*tokens < order->pack_tokens) *tokens = order->pack_tokens;
+        int64_t all;
+        HONE_TRY(sum_of_largest(order->data, order->data->row_count, false, &all, error));
+        const int64_t most = all < order->pack_tokens ? all : order->pack_tokens;
+        if (*tokens < most) *tokens = most;
         *supervised = *tokens;
         return HONE_OK;
     }

@@ -3,7 +3,8 @@
 //     {"step":1,"loss":2.5,"tokens":512,"supervised":96,"lr":0.0002,"grad_norm":1.25,"tokens_per_s":150.5,"seconds":3.4}
 // ("loss":null and "skipped":true where it was not finite), an evaluation's:
 //     {"eval_loss":2.25,"perplexity":9.4877,"tokens":96,"step":1}
-// Lines are appended whole by one write, which is undone if the disk takes only a part of it.
+// Lines are appended whole by one write, which is undone if the disk takes only a part of it. The file is locked for as
+// long as it is open: a run has one writer.
 #include "train/metrics.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -45,6 +47,9 @@ static hone_status allocate(const char *path, hone_metrics **out, hone_error *er
 static hone_status open_file(hone_metrics *metrics, int flags, hone_error *error) {
     metrics->descriptor = open(metrics->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
     if (metrics->descriptor < 0) return hone_error_system(error, errno, "cannot create '%s'", metrics->path);
+    // Where the file system has no locks, the run goes without.
+    HONE_FAIL_IF(flock(metrics->descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK, error, EXISTS,
+                 "another process is writing '%s': wait for it to end, or stop it", metrics->path);
     return HONE_OK;
 }
 
@@ -115,13 +120,13 @@ static hone_status take_lines(hone_metrics *metrics, const char *bytes, size_t s
 
 static hone_status take_file(hone_metrics *metrics, int64_t step, hone_error *error) {
     if (!hone_path_exists(metrics->path)) return open_file(metrics, O_EXCL, error);
+    HONE_TRY(open_file(metrics, 0, error));
     char *bytes = NULL;
     size_t size = 0;
     HONE_TRY(hone_file_read_all(metrics->path, MOST_BYTES, &bytes, &size, error));
     const hone_status status = take_lines(metrics, bytes, size, step, error);
     hone_free(bytes);
     HONE_TRY(status);
-    HONE_TRY(open_file(metrics, 0, error));
     if (metrics->bytes < size && ftruncate(metrics->descriptor, (off_t)metrics->bytes) != 0)
         return refused(metrics, errno, error);
     return HONE_OK;

@@ -100,9 +100,9 @@ hone_status hone_run_folder_resume(const char *path, int64_t step, hone_run_fold
     hone_run_folder *folder = NULL;
     HONE_TRY(allocate(path, &folder, error));
     folder->saved_step = step;
-    remove_leftovers(folder);
     const hone_status status = start_metrics(folder, step, error);
     if (status == HONE_OK) {
+        remove_leftovers(folder); // now that nobody else writes here
         *out = folder;
     } else {
         hone_run_folder_close(folder);

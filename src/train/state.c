@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saving and resuming: everything that the next step depends on, and the refusal of what does not belong together.
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,8 +77,20 @@ static size_t tensors_of(const hone_trainer *trainer, hone_buffer *buffers[3], c
     return 3;
 }
 
-static hone_status put_tensors(const hone_trainer *trainer, hone_checkpoint_writer *writer, float *values,
-                               hone_error *error) {
+static hone_status check_finite(const hone_trainer *trainer, const char *name, const float *values, const char *path,
+                                hone_error *error) {
+    for (size_t i = 0; i < trainer->lora->floats; i++) {
+        HONE_FAIL_IF(!isfinite(values[i]), error, NOT_FINITE,
+                     "'%s': the state's tensor '%s' holds NaN or infinity after step %lld, so it would be of no use: "
+                     "use a lower learning rate",
+                     path, name, (long long)trainer->step);
+    }
+    return HONE_OK;
+}
+
+// Each is looked at before it is written: a state of NaN must not take the place of the last good one.
+static hone_status put_tensors(const hone_trainer *trainer, hone_checkpoint_writer *writer, const char *path,
+                               float *values, hone_error *error) {
     hone_buffer *buffers[3];
     const char *names[3];
     const size_t count = tensors_of(trainer, buffers, names);
@@ -87,6 +100,7 @@ static hone_status put_tensors(const hone_trainer *trainer, hone_checkpoint_writ
         do status = hone_buffer_download(buffers[i], 0, values, trainer->lora->floats * sizeof(float), error);
         while (status == HONE_PENDING);
         HONE_TRY(status);
+        HONE_TRY(check_finite(trainer, names[i], values, path, error));
         HONE_TRY(hone_checkpoint_put_tensor(writer, names[i], &tensor, error));
     }
     return HONE_OK;
@@ -100,7 +114,7 @@ hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hon
     hone_checkpoint_writer *writer = NULL;
     hone_status status = hone_checkpoint_create(path, &writer, error);
     if (status == HONE_OK) status = put_numbers(trainer, writer, error);
-    if (status == HONE_OK) status = put_tensors(trainer, writer, values, error);
+    if (status == HONE_OK) status = put_tensors(trainer, writer, path, values, error);
     if (status == HONE_OK) {
         status = hone_checkpoint_commit(&writer, error);
     } else {

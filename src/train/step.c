@@ -102,7 +102,7 @@ static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_
     hone_error_set(error, HONE_NOT_FINITE,
                    "step %lld: loss (%s) or gradient norm (%s) is not finite for the third step in a row (rows of '%s' "
                    "at lines %s): "
-                   "use a lower learning rate, or look at these rows; the weights are those of the last good step",
+                   "use a lower learning rate, or look at these rows; none of the three changed a weight",
                    (long long)report->step, number_text(report->loss, loss_text),
                    number_text(report->gradient_norm, norm_text), trainer->data->name, rows.bytes ? rows.bytes : "?");
     hone_text_clear(&rows);

@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 
+#define MOST_EPOCHS   1e9 // their steps can be counted, as there are fewer than 2^32 rows
 #define LARGEST_CHUNK 128 // rows of the head at a time: V floats each
 
 // --- creation ------------------------------------------------------------------------------------------------------
@@ -14,6 +15,8 @@
 static hone_status check_options(const hone_train_options *o, hone_error *error) {
     HONE_FAIL_IF(o->steps < 0 || o->epochs < 0 || !isfinite(o->epochs), error, INVALID_ARGUMENT,
                  "steps and epochs must not be below 0");
+    HONE_FAIL_IF(o->epochs > MOST_EPOCHS, error, INVALID_ARGUMENT, "%g epochs are too many: at most %g can be",
+                 o->epochs, MOST_EPOCHS);
     HONE_FAIL_IF(o->batch < 1 || o->batch > 1 << 20, error, INVALID_ARGUMENT, "a batch of %lld rows cannot be",
                  (long long)o->batch);
     HONE_FAIL_IF(o->accumulate < 1 || o->accumulate > 1 << 20, error, INVALID_ARGUMENT,
@@ -28,6 +31,13 @@ static hone_status check_options(const hone_train_options *o, hone_error *error)
                  "epsilon must be above 0, weight decay and clip not below 0");
     HONE_FAIL_IF(!(o->dropout >= 0 && o->dropout < 1), error, INVALID_ARGUMENT,
                  "dropout must be from 0 up to, not including, 1");
+    // The update computes with floats.
+    HONE_FAIL_IF(!isfinite((float)o->learning_rate), error, INVALID_ARGUMENT, "a learning rate of %g is too large",
+                 o->learning_rate);
+    HONE_FAIL_IF((float)o->epsilon == 0 || !isfinite((float)o->epsilon), error, INVALID_ARGUMENT,
+                 "an epsilon of %g is no fp32 number above 0", o->epsilon);
+    HONE_FAIL_IF(!isfinite((float)(o->learning_rate * o->weight_decay)), error, INVALID_ARGUMENT,
+                 "a weight decay of %g is too large", o->weight_decay);
     HONE_FAIL_IF(o->warmup < 0, error, INVALID_ARGUMENT, "warm-up must not be below 0 steps");
     return HONE_OK;
 }

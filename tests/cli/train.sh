@@ -58,6 +58,26 @@ says "other data"
 expect 1 train other.gguf data.jsonl -o parts --resume
 says "its base is"
 
+# A second process that writes into the same run is refused, and does no harm to the first.
+if command -v flock >/dev/null; then
+    flock -n parts/metrics.jsonl "$hone" train model.gguf data.jsonl -o parts --resume --steps 12 >out 2>err && fail "two writers"
+    called="hone train --resume of a run that is being written"
+    says "another process is writing 'parts/metrics.jsonl'"
+    cmp -s whole/state.hone parts/state.hone || fail "the second writer has changed the state"
+fi
+
+# An update that overflows ends in one message; the last good state stays, or nothing where there is none.
+expect 1 train model.gguf data.jsonl -o parts --resume --steps 16 --save-every 1 --lr 3e38 --weight-decay 1
+says "not finite"
+expect 0 info parts/state.hone
+expect 1 train model.gguf data.jsonl -o overflow --lr 1e300 --steps 4
+says "1e+300"
+expect 1 train model.gguf data.jsonl -o overflow --eps 1e-300 --steps 4
+says "1e-300"
+[ ! -e overflow ] || fail "a run that could not begin left a folder"
+# The memory of packed batches is that of the data, not that of --batch.
+expect 0 train model.gguf data.jsonl --dry-run --pack --batch 1000000 --max-memory 64MiB -q
+
 # --keep
 train -o keep --steps 9 --save-every 2 --keep 3 -q
 [ "$(cd keep && echo state*)" = "state-6.hone state-8.hone state.hone" ] || fail "--keep 3 left $(cd keep && echo state*)"
@@ -111,7 +131,9 @@ says "not finite" "third step in a row"
 [ "$(count '"skipped":true' out)" = 2 ] || fail "not two skipped steps before the last"
 [ "$(count '"loss":null' wild/metrics.jsonl)" = 2 ] || fail "metrics.jsonl has no null for a loss that is not finite"
 expect 0 info wild/state.hone
-expect 0 generate model.gguf --adapter wild -p x --max-tokens 2
+expect 0 info wild/adapter.gguf
+expect 1 generate model.gguf --adapter wild -p x --max-tokens 2
+says "is not finite"
 grep -qi nan wild/report.html && fail "NaN in report.html"
 
 # A rate of nothing learns nothing: that is an error, and no adapter.

@@ -55,6 +55,12 @@ for bad in 0 -1 nan inf 0x10 1e999 "" "1 "; do
 done
 expect 2 train m d -o r --lr=
 says "--lr must be a number above 0, not ''"
+expect 2 train m d -o r --beta1 1
+says "--beta1 must be a number above 0 and up to 0.999999999, not '1'"
+expect 2 train m d -o r --epochs 1e30
+says "--epochs must be a number above 0 and up to 1000000000, not '1e30'"
+expect 2 train m d -o r --seed -1
+says "from 0 to 9007199254740992"
 expect 2 train m d -o r --rank 1.5
 says "--rank must be a whole number from 1 to 4096, not '1.5'"
 expect 2 train m d -o r --rank 99999999999999999999
