@@ -4,10 +4,12 @@
 //     hone_device *device = NULL;
 //     hone_model *model = NULL;
 //     hone_lora *lora = NULL;
+//     hone_dataset *data = NULL;
 //     hone_trainer *trainer = NULL;
 //     hone_step_report report = {0};
 //     if (hone_device_open(NULL, &device, &error) == HONE_OK &&
 //         hone_model_open(device, "model.gguf", &model, &error) == HONE_OK &&
+//         hone_data_open(model, "data.jsonl", NULL, &data, &error) == HONE_OK &&
 //         hone_lora_create(model, NULL, &lora, &error) == HONE_OK &&
 //         hone_trainer_create(model, lora, data, NULL, &trainer, &error) == HONE_OK)
 //         while (report.step < hone_trainer_options(trainer)->steps && hone_trainer_step(trainer, &report, &error) == HONE_OK)
@@ -22,6 +24,7 @@
 #include <hone/device.h>
 #include <hone/graph.h>
 #include <hone/model.h>
+#include <hone/data.h>
 #include <hone/train.h>
 #include <hone/program.h>
 

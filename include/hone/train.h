@@ -3,6 +3,7 @@
 #ifndef HONE_TRAIN_H
 #define HONE_TRAIN_H
 
+#include <hone/data.h>
 #include <hone/graph.h>
 #include <hone/model.h>
 
@@ -50,13 +51,11 @@ typedef struct hone_step_report {
     double epoch; // rows seen / rows
 } hone_step_report;
 
-struct hone_dataset;
 typedef struct hone_trainer hone_trainer;
 
 // Trains `lora` on `data`; both, and the model, are borrowed and must outlive the trainer. With evaluate_only `lora` may
 // be NULL: the base alone.
-HONE_API HONE_MUST_USE hone_status hone_trainer_create(hone_model *model, hone_lora *lora,
-                                                       const struct hone_dataset *data,
+HONE_API HONE_MUST_USE hone_status hone_trainer_create(hone_model *model, hone_lora *lora, const hone_dataset *data,
                                                        const hone_train_options *options, hone_trainer **out,
                                                        hone_error *error);
 HONE_API void hone_trainer_destroy(hone_trainer *trainer); // NULL is allowed
@@ -70,8 +69,8 @@ HONE_API int64_t hone_trainer_done_steps(const hone_trainer *trainer);
 
 // Mean loss over the supervised tokens of `data` with the weights as they are now. May return HONE_PENDING: call again
 // with the same arguments.
-HONE_API HONE_MUST_USE hone_status hone_trainer_evaluate(hone_trainer *trainer, const struct hone_dataset *data,
-                                                         double *loss, int64_t *tokens, hone_error *error);
+HONE_API HONE_MUST_USE hone_status hone_trainer_evaluate(hone_trainer *trainer, const hone_dataset *data, double *loss,
+                                                         int64_t *tokens, hone_error *error);
 
 // Everything needed to go on, as one file; bit-exact.
 HONE_API HONE_MUST_USE hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hone_error *error);

@@ -4,6 +4,8 @@
 #ifndef HONE_TEXT_DATASET_H
 #define HONE_TEXT_DATASET_H
 
+#include <hone/data.h>
+
 #include "text/chat.h"
 
 #define HONE_NOT_TRAINED (-100) // a label that no loss sees, as in Hugging Face's data
@@ -68,7 +70,7 @@ typedef struct hone_dataset_statistics {
     hone_skipped_row skipped_rows[HONE_SKIPPED_NAMED];
 } hone_dataset_statistics;
 
-typedef struct hone_dataset {
+struct hone_dataset {
     // Flat, row after row. labels[i] belongs to the token at i: its own id where it is learnt, else
     // HONE_NOT_TRAINED. The first token of a row is never learnt: nothing predicts it.
     int32_t *ids;    // [token_count]
@@ -83,7 +85,7 @@ typedef struct hone_dataset {
     char *name;              // of the file
     const char *chat_format; // the format that conversations were rendered with; NULL = there were none
     size_t token_capacity, label_capacity, row_capacity, prompt_capacity;
-} hone_dataset;
+};
 
 // How rows become text: {"messages"}, {"conversations"}, {"instruction","input","output"} and {"prompt","completion"} are
 // rendered in the model's chat format, where a prompt and an instruction are the user's and "system" beside them is the
