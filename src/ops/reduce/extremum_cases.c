@@ -22,7 +22,7 @@ static int64_t output_of(const hone_tensor_type *type, const bool *gone, int64_t
 
 static void mark(const hone_reference *run, bool *gone) {
     const hone_argument *const dims = &run->arguments[1];
-    const int rank = run->input_types[0].rank;
+    const int rank = run->input_types[0].rank > 0 ? run->input_types[0].rank : 1; // a scalar has a dimension to name
     for (int d = 0; d < HONE_MAX_RANK; d++)
         gone[d] = dims->kind == HONE_ARGUMENT_NONE || (dims->kind == HONE_ARGUMENT_INTEGERS && dims->count == 0);
     if (dims->kind == HONE_ARGUMENT_INTEGER) gone[dims->integer < 0 ? dims->integer + rank : dims->integer] = true;

@@ -111,10 +111,16 @@ static hone_status halves_infer(const hone_op_call *call, hone_error *error) {
     HONE_OP_CHECK(cosines->type.dims[1] == q->type.dims[3], "the tables must be [positions, %lld] for %s, not %s",
                   (long long)q->type.dims[3], hone_op_type_text(q), hone_op_type_text(cosines));
     HONE_OP_CHECK(call->operands[4].live || (start >= 0 && start <= rows && q->type.dims[1] <= rows - start),
-                  "positions %lld to %lld are not all in tables of %lld", (long long)start,
-                  (long long)(start + q->type.dims[1] - 1), (long long)rows);
+                  "%lld positions from %lld on are not all in tables of %lld", (long long)q->type.dims[1],
+                  (long long)start, (long long)rows);
     HONE_OP_CHECK(rows > 0 || hone_type_elements(&q->type) == 0, "the tables have no positions");
     return HONE_OK;
+}
+
+// The position of the first row, kept near the tables so that sums with it cannot overflow.
+static int64_t start_of(const hone_operand *start, int64_t rows, int64_t positions) {
+    const int64_t position = start->integer;
+    return position < -positions ? -positions : position > rows ? rows : position;
 }
 
 static void turn_both(const hone_op_call *call, way how) {
@@ -131,8 +137,8 @@ static void turn_both(const hone_op_call *call, way how) {
                      .features = x->type.dims[3],
                      .columns = cosines->type.dims[1],
                      .rows = cosines->type.dims[0],
-                     .start = how == NEIGHBOURS ? 0 : call->operands[4].integer,
                      .way = how};
+        if (how != NEIGHBOURS) c.start = start_of(&call->operands[4], c.rows, c.positions);
         if (hone_type_elements(&x->type) > 0)
             hone_call_rows(call, x->type.dims[0] * c.positions, c.heads * c.features, turn_rows, &c);
     }

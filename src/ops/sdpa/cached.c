@@ -25,8 +25,8 @@ static hone_status check_places(const hone_op_call *call, size_t cache_at, size_
                   "%s does not fit the cache %s", hone_op_type_text(value), hone_op_type_text(cache));
     const int64_t position = call->operands[start].integer, size = cache->type.dims[1], rows = value->type.dims[1];
     HONE_OP_CHECK(call->operands[start].live || (position >= 0 && position <= size && rows <= size - position),
-                  "positions %lld to %lld are not all in a cache of %lld", (long long)position,
-                  (long long)(position + rows - 1), (long long)size);
+                  "%lld positions from %lld on are not all in a cache of %lld", (long long)rows, (long long)position,
+                  (long long)size);
     return HONE_OK;
 }
 
