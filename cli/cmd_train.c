@@ -16,7 +16,8 @@ static const cli_option options[] = {
     {CLI_HEADING, .help = "Output"},
     {CLI_TEXT, "output", 'o', .value = "RUN", AT(output), .help = "folder to make: adapter, state, metrics, report"},
     {CLI_FLAG, "resume", AT(resume),
-     .help = "go on from RUN/state.hone; settings that are not given are the run's own"},
+     .help = "go on from RUN/state.hone; adapter, step and optimiser settings that are not given are the run's own; "
+             "--valid P%, --loss, --sequence and --chat-format must be given again, as they decide what the rows are"},
     {CLI_INTEGER, "save-every", .value = "N", AT(save_every), .low = 0, .high = 1e9,
      .help = "save state, adapter and report every N steps; 0 is only at the end (100)"},
     {CLI_INTEGER, "keep", .value = "N", AT(keep), .low = 1, .high = 1e6,
@@ -112,6 +113,10 @@ static int check(const train_settings *s) {
     if (train_given(s, offsetof(train_settings, steps)) && train_given(s, offsetof(train_settings, epochs)))
         return cli_usage("--steps and --epochs say the same thing: give one of them");
     if (s->eval_every && !s->valid) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
+    if (s->init_adapter && (train_given(s, offsetof(train_settings, rank)) ||
+                            train_given(s, offsetof(train_settings, alpha)) || s->target))
+        return cli_usage(
+            "--init-adapter brings its own rank, alpha and targets: leave --rank, --alpha and --target out");
     if (s->resume && s->init_adapter)
         return cli_usage("--resume goes on with the run's own adapter: leave --init-adapter out");
     if (s->valid && ends_with_percent(s->valid) && (!cli_parse_percent(s->valid, &part) || part <= 0 || part >= 1))

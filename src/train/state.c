@@ -162,9 +162,12 @@ static hone_status check_identity(const hone_trainer *trainer, const hone_checkp
     HONE_TRY(hone_checkpoint_u64(state, "data.hash", &n, error));
     HONE_TRY(hone_checkpoint_u64(state, "data.rows", &rows, error));
     HONE_TRY(hone_checkpoint_text(state, "data.name", &text, error));
-    HONE_FAIL_IF(n != hone_dataset_hash(trainer->data), error, MISMATCH,
-                 "cannot resume '%s': it was trained on other data ('%s', %llu rows; this is '%s', %zu rows)", path,
-                 text, (unsigned long long)rows, trainer->data->name, trainer->data->row_count);
+    HONE_FAIL_IF(
+        n != hone_dataset_hash(trainer->data), error, MISMATCH,
+        "cannot resume '%s': it was trained on other data ('%s', %llu rows; this is '%s', %zu rows): give the same "
+        "file, and again what decides about its rows and what is learnt of them (loss, sequence, chat format, "
+        "validation share)",
+        path, text, (unsigned long long)rows, trainer->data->name, trainer->data->row_count);
     return HONE_OK;
 }
 

@@ -178,6 +178,7 @@ hone_status hone_trainer_create(hone_model *model, hone_lora *lora, const hone_d
                                 const hone_train_options *options, hone_trainer **out, hone_error *error) {
     *out = NULL;
     hone_train_options o = options ? *options : (hone_train_options){0};
+    HONE_FAIL_IF(!model || !data, error, INVALID_ARGUMENT, "training needs a model and data");
     HONE_FAIL_IF(!lora && !o.evaluate_only, error, INVALID_ARGUMENT, "training needs a LoRA");
     HONE_TRY(check_rows(model, data, error));
     fill_defaults(&o, data);
