@@ -113,10 +113,6 @@ static int check(const train_settings *s) {
     if (train_given(s, offsetof(train_settings, steps)) && train_given(s, offsetof(train_settings, epochs)))
         return cli_usage("--steps and --epochs say the same thing: give one of them");
     if (s->eval_every && !s->valid) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
-    if (s->init_adapter && (train_given(s, offsetof(train_settings, rank)) ||
-                            train_given(s, offsetof(train_settings, alpha)) || s->target))
-        return cli_usage(
-            "--init-adapter brings its own rank, alpha and targets: leave --rank, --alpha and --target out");
     if (s->resume && s->init_adapter)
         return cli_usage("--resume goes on with the run's own adapter: leave --init-adapter out");
     if (s->valid && ends_with_percent(s->valid) && (!cli_parse_percent(s->valid, &part) || part <= 0 || part >= 1))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/model.h"
 #include "base/file.h"
 #include "train.h"
 #include "train/batch.h"
@@ -122,11 +123,26 @@ static hone_status set_warmup(train_run *run, hone_error *error) {
 
 // --- the trainer ----------------------------------------------------------------------------------------------------------
 
+// An adapter to start from brings its own rank, scale and targets: what is asked for beside it must be the same.
+static hone_status check_adapter(const train_run *run, const char *from, hone_error *error) {
+    const train_settings *const s = run->settings;
+    const hone_lora_options *const has = &run->session.lora->options;
+    const hone_lora_options *const wanted = &run->lora_options;
+    HONE_FAIL_IF(GIVEN(rank) && wanted->rank != has->rank, error, MISMATCH,
+                 "--init-adapter '%s' has rank %d, not %d: leave --rank out", from, has->rank, wanted->rank);
+    HONE_FAIL_IF(GIVEN(alpha) && wanted->alpha != has->alpha, error, MISMATCH,
+                 "--init-adapter '%s' has alpha %g, not %g: leave --alpha out", from, has->alpha, wanted->alpha);
+    HONE_FAIL_IF(s->target && wanted->targets != has->targets, error, MISMATCH,
+                 "--init-adapter '%s' has other targets: leave --target out", from);
+    return HONE_OK;
+}
+
 static hone_status open_lora(train_run *run, hone_error *error) {
     hone_status status;
     const char *const from = run->settings->init_adapter;
     if (from) {
         CLI_WAIT(status, hone_lora_open(run->session.model, from, &run->session.lora, error), error);
+        if (status == HONE_OK) status = check_adapter(run, from, error);
     } else {
         CLI_WAIT(status, hone_lora_create(run->session.model, &run->lora_options, &run->session.lora, error), error);
     }

@@ -119,6 +119,8 @@ expect 0 train model.gguf data.jsonl -o packed --steps 2 --pack --batch 2 -q
 
 # From an adapter, on the head too, with a dropout.
 train -o from --steps 2 --init-adapter whole/adapter.gguf -q
+expect 1 train model.gguf data.jsonl -o from2 --steps 2 --rank 8 --init-adapter whole/adapter.gguf
+says "has rank 4, not 8"
 expect 1 train model.gguf data.jsonl -o head --steps 2 --target q,v,head
 says "head"
 "$make_model" untied.gguf --untied || exit 1

@@ -7,7 +7,7 @@
 
 #include <hone/hone.h>
 
-enum { COUNT = 4, STEPS = 60 };
+enum { COUNT = 4, STEPS = 200 };
 
 static hone_status cube_infer(const hone_op_call *call, hone_error *error) {
     (void)error;
@@ -84,7 +84,7 @@ int main(void) {
     must(hone_plan_create(graph, &(hone_plan_options){HONE_RECOMPUTE_CHEAP, first_backward}, &plan, &error), &error);
     must(hone_program_create(device, plan, NULL, &program, &error), &error);
     for (int step = 0; step < STEPS; step++) {
-        const double rate = -0.01;
+        const double rate = -0.002;
         must(hone_program_submit(program, 0, &rate, 1, &error), &error);
         must(hone_program_wait(program, &error), &error);
     }
