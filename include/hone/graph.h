@@ -85,6 +85,7 @@ typedef struct hone_plan hone_plan;
 typedef struct hone_plan_options {
     hone_recompute recompute;
     size_t first_backward_node; // nodes from here on are the backward pass; 0 = there is none
+    size_t max_arena_bytes;     // no temporary lies across a multiple of this; 0 = the arena is one piece
 } hone_plan_options;
 
 HONE_API HONE_MUST_USE hone_status hone_plan_create(hone_graph *graph, const hone_plan_options *options,

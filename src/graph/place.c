@@ -26,16 +26,23 @@ static int by_size(const void *a, const void *b) {
     return (x->value > y->value) - (x->value < y->value);
 }
 
+// The lowest offset from `at` on where `bytes` do not lie across a multiple of `piece`; 0 = one piece.
+static size_t within_piece(size_t at, size_t bytes, size_t piece) {
+    return piece && at % piece + bytes > piece ? (at / piece + 1) * piece : at;
+}
+
 // The lowest offset where `item` fits among the placed ones that live at the same time. `order` lists those by offset.
-static size_t find_gap(const interval *items, const uint32_t *order, size_t placed, const interval *item) {
-    size_t end = 0;
+static size_t find_gap(const interval *items, const uint32_t *order, size_t placed, const interval *item,
+                       size_t piece) {
+    size_t at = 0;
     for (size_t i = 0; i < placed; i++) {
         const interval *const other = &items[order[i]];
         if (other->last < item->first || other->first > item->last) continue;
-        if (other->offset >= end + item->bytes) break;
-        if (other->offset + other->bytes > end) end = other->offset + other->bytes;
+        if (other->offset >= at + item->bytes) break;
+        const size_t end = other->offset + other->bytes;
+        if (end > at) at = within_piece(end, item->bytes, piece);
     }
-    return end;
+    return at;
 }
 
 static void insert_by_offset(const interval *items, uint32_t *order, size_t placed, uint32_t index) {
@@ -71,7 +78,14 @@ static size_t collect(const hone_plan *plan, interval *items) {
     return count;
 }
 
-hone_status hone_plan_place(hone_plan *plan, hone_error *error) {
+static hone_status check_size(const hone_plan *plan, const interval *item, size_t piece, hone_error *error) {
+    HONE_FAIL_IF(piece && item->bytes > piece, error, UNSUPPORTED,
+                 "%s makes a value of %zu bytes, more than the %zu that a piece of the arena holds",
+                 plan->steps[item->first].node.schema->op->schema, item->bytes, piece);
+    return HONE_OK;
+}
+
+hone_status hone_plan_place(hone_plan *plan, size_t piece, hone_error *error) {
     interval *items = NULL;
     uint32_t *order = NULL;
     int64_t *change = NULL;
@@ -82,7 +96,8 @@ hone_status hone_plan_place(hone_plan *plan, hone_error *error) {
     const size_t count = collect(plan, items);
     qsort(items, count, sizeof(*items), by_size);
     for (size_t i = 0; i < count; i++) {
-        items[i].offset = find_gap(items, order, i, &items[i]);
+        HONE_TRY_GOTO(check_size(plan, &items[i], piece, error), done);
+        items[i].offset = find_gap(items, order, i, &items[i], piece);
         insert_by_offset(items, order, i, (uint32_t)i);
         plan->values[items[i].value].offset = items[i].offset;
         const size_t end = items[i].offset + items[i].bytes;

@@ -314,7 +314,7 @@ static hone_status make(planner *p, hone_error *error) {
     find_lifetimes(plan);
     join_in_place(plan);
     count_outside(plan);
-    return hone_plan_place(plan, error);
+    return hone_plan_place(plan, p->options.max_arena_bytes, error);
 }
 
 hone_status hone_plan_create(hone_graph *graph, const hone_plan_options *options, hone_plan **out, hone_error *error) {

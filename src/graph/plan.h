@@ -39,7 +39,7 @@ struct hone_plan {
 };
 
 // Lays out the temporaries: sets offset of every root, and bytes.temporaries and lower_bound. Offsets are multiples of
-// HONE_BUFFER_ALIGNMENT.
-HONE_MUST_USE hone_status hone_plan_place(hone_plan *plan, hone_error *error);
+// HONE_BUFFER_ALIGNMENT. With `piece` > 0, no temporary lies across a multiple of it, and a larger one is refused.
+HONE_MUST_USE hone_status hone_plan_place(hone_plan *plan, size_t piece, hone_error *error);
 
 #endif
