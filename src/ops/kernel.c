@@ -55,7 +55,7 @@ void hone_kernel_bind_flags(hone_kernel_list *list, hone_kernel_dispatch *dispat
 }
 
 void hone_kernel_word(hone_kernel_list *list, hone_kernel_dispatch *dispatch, int64_t word) {
-    if (dispatch->word_count == HONE_KERNEL_INFINITY || word > UINT32_MAX || word < INT32_MIN) {
+    if (dispatch->word_count == HONE_KERNEL_ZERO || word > UINT32_MAX || word < INT32_MIN) {
         (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "%s: parameter %u is %lld", dispatch->entry,
                              dispatch->word_count, (long long)word);
         return;

@@ -8,7 +8,8 @@
 // Every dispatch has one block of HONE_KERNEL_WORDS words in a uniform buffer (binding 0) and its tensors at bindings 1
 // to 8, all declared read_write, for a device may not see one buffer as both read and read_write in a dispatch. Groups
 // are counted in one dimension; the executor folds them into rows of at most the device's limit. Words 0 and 1 are the
-// executor's: groups in a row, and groups in all; the last two are infinity and NaN, which WGSL has no constants for.
+// executor's: groups in a row, and groups in all; the last three are 0, infinity and NaN (WGSL
+// has no constants for these).
 #ifndef HONE_OPS_KERNEL_H
 #define HONE_OPS_KERNEL_H
 
@@ -17,7 +18,8 @@
 #define HONE_KERNEL_BINDINGS   8
 #define HONE_KERNEL_WORDS      64
 #define HONE_KERNEL_OWN_WORD   2  // the operator's first word
-#define HONE_KERNEL_INFINITY   62 // behind its last word
+#define HONE_KERNEL_ZERO       61 // always 0, which compilers cannot know; behind the operator's last word
+#define HONE_KERNEL_INFINITY   62
 #define HONE_KERNEL_NAN        63
 #define HONE_KERNEL_MAX_GROUPS 0xffff0000 // in all; more would overflow the kernels' counting
 

@@ -137,7 +137,7 @@ hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed
         uint32_t *const words = program->words[at];
         uint32_t *const own = words + HONE_KERNEL_OWN_WORD;
         const uint32_t *const now = list.dispatches[i].words + HONE_KERNEL_OWN_WORD;
-        const size_t bytes = (HONE_KERNEL_INFINITY - HONE_KERNEL_OWN_WORD) * sizeof(*words);
+        const size_t bytes = (HONE_KERNEL_ZERO - HONE_KERNEL_OWN_WORD) * sizeof(*words);
         if (memcmp(own, now, bytes) != 0) {
             memcpy(own, now, bytes);
             if (at < *changed_first) *changed_first = at;

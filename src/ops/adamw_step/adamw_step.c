@@ -10,6 +10,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "ops/adamw_step/adamw_step.h"
 #include "ops/op.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
@@ -145,6 +146,7 @@ static const hone_op op_adamw_step = {
     .flags = HONE_OP_EFFECT,
     .infer = step_infer,
     .cpu = step_cpu,
+    .variants = hone_kernels_adamw_step,
 };
 static const hone_op op_adamw_step_guarded = {
     .schema = "hone::adamw_step_guarded(Tensor(a!) param, Tensor(b!) m, Tensor(c!) v, Tensor grad, Tensor control, "
@@ -154,6 +156,7 @@ static const hone_op op_adamw_step_guarded = {
     .flags = HONE_OP_EFFECT,
     .infer = guarded_infer,
     .cpu = guarded_cpu,
+    .variants = hone_kernels_adamw_step_guarded,
 };
 static const hone_op op_gradient_control = {
     .schema = "hone::gradient_control(Tensor gradient, Tensor loss, float clip) -> Tensor",
@@ -161,6 +164,7 @@ static const hone_op op_gradient_control = {
     .infer = control_infer,
     .cpu = control_cpu,
     .cpu_needs = control_needs,
+    .variants = hone_kernels_gradient_control,
 };
 
 const hone_op *const hone_ops_adamw_step[] = {&op_adamw_step, &op_adamw_step_guarded, &op_gradient_control, 0};

@@ -3,7 +3,7 @@
 // indices[..] in i32 or i64 -> out[..,K]: out[i] = W[indices[i]]. An index out of range is clamped and flagged.
 #include <string.h>
 
-#include "ops/linear_q4gsw/codes.h"
+#include "ops/embedding/embedding.h"
 #include "ops/shared/parallel.h"
 
 static int64_t index_at(const hone_op_call *call, const hone_tensor *indices, int64_t i, int64_t rows) {
@@ -77,6 +77,7 @@ static const hone_op embedding = {
     .cpu = embedding_cpu,
     .gradient = embedding_gradient,
     .gradient_text = "weight: embedding_backward(g, indices, V, padding_idx)",
+    .variants = hone_kernels_embedding,
 };
 
 // --- hone::embedding_backward ----------------------------------------------------------------------------------------
@@ -135,6 +136,7 @@ static const hone_op embedding_backward = {
     .cpu = backward_cpu,
     .gradient = backward_gradient,
     .gradient_text = "d_out: embedding(g, indices)",
+    .variants = hone_kernels_embedding_backward,
 };
 
 // --- tables in codes -------------------------------------------------------------------------------------------------
@@ -186,6 +188,13 @@ static void cpu_8(const hone_op_call *call) {
     codes_cpu(call, &codes_8);
 }
 
+static void codes_kernel(const hone_op_call *call, hone_kernel_list *list, const hone_code_operands *at) {
+    const hone_codes table = hone_codes_of(call, at, -1);
+    hone_embedding_codes_kernel(call, list, &table);
+}
+HONE_PLAIN_KERNEL(embedding_4, codes_kernel, &codes_4)
+HONE_PLAIN_KERNEL(embedding_8, codes_kernel, &codes_8)
+
 static const hone_op embedding_4 = {
     .schema = "hone::embedding_q4gswm(Tensor weights, Tensor scales, Tensor? minimums, Tensor indices, int group_size, "
               "int? columns=None) -> Tensor",
@@ -193,6 +202,7 @@ static const hone_op embedding_4 = {
                "row",
     .infer = infer_4,
     .cpu = cpu_4,
+    .variants = hone_kernels_embedding_4,
 };
 
 static const hone_op embedding_8 = {
@@ -201,6 +211,7 @@ static const hone_op embedding_8 = {
     .summary = "rows of a table in 8-bit codes",
     .infer = infer_8,
     .cpu = cpu_8,
+    .variants = hone_kernels_embedding_8,
 };
 
 // --- et_vk::embedding_q4gsw ------------------------------------------------------------------------------------------

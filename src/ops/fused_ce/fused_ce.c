@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ops/fused_ce/fused_ce.h"
 #include "ops/op.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
@@ -122,6 +123,7 @@ static const hone_op op_fused_ce = {
     .cpu_needs = needs,
     .gradient = gradient,
     .gradient_text = "d_logits = d_loss * dlogits",
+    .variants = hone_kernels_fused_ce,
 };
 
 const hone_op *const hone_ops_fused_ce[] = {&op_fused_ce, 0};

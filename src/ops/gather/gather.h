@@ -5,10 +5,16 @@
 
 #include <hone/op.h>
 
+#include "ops/shared/variants.h"
+
 extern const hone_op hone_op_rows_gather;
 extern const hone_op hone_op_rows_scatter;
 extern const hone_op hone_op_zero;
 extern const hone_op hone_op_scatter_value;
 extern const hone_op hone_op_scatter_src;
+
+HONE_DECLARE_KERNEL(rows_gather)
+HONE_DECLARE_KERNEL(rows_scatter)
+HONE_DECLARE_KERNEL(zero)
 
 #endif

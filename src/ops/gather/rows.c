@@ -118,6 +118,7 @@ const hone_op hone_op_rows_gather = {
     .summary = "out[r] = source[rows[chunk * chunk_rows + r]]; absent rows are 0 (labels -1)",
     .infer = gather_infer,
     .cpu = gather_cpu,
+    .variants = hone_kernels_rows_gather,
 };
 const hone_op hone_op_rows_scatter = {
     .schema = "hone::rows_scatter_(Tensor(a!) target, Tensor rows, Tensor source, int chunk) -> ()",
@@ -125,6 +126,7 @@ const hone_op hone_op_rows_scatter = {
     .flags = HONE_OP_EFFECT,
     .infer = scatter_infer,
     .cpu = scatter_cpu,
+    .variants = hone_kernels_rows_scatter,
 };
 const hone_op hone_op_zero = {
     .schema = "hone::zero_(Tensor(a!) target) -> ()",
@@ -132,4 +134,5 @@ const hone_op hone_op_zero = {
     .flags = HONE_OP_EFFECT,
     .infer = zero_infer,
     .cpu = zero_cpu,
+    .variants = hone_kernels_zero,
 };

@@ -7,6 +7,7 @@
 //   8-bit:            W = code * scale (+ minimum)
 // The gradient of either direction is the other one; weights, scales, minimums and bias get none.
 #include "ops/linear_q4gsw/codes.h"
+#include "ops/matmul/matmul_kernels.h"
 
 // An operator of this family: the descriptor first, so that a call's `op` leads to the rest.
 typedef struct code_op {
@@ -85,6 +86,36 @@ static void cpu(const hone_op_call *call) {
     hone_codes_linear(call, &w, hone_type_rows(&x->type), x->data, bias, call->outputs[0].data);
 }
 
+static void kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const code_op *const self = family(call->op);
+    const hone_codes w = weight_of(call);
+    const hone_tensor *const in = hone_operand_tensor(call, 0);
+    const hone_tensor *const scales = hone_operand_tensor(call, (size_t)self->at.scales);
+    const hone_tensor *const minimums =
+        self->at.minimums >= 0 ? hone_operand_tensor(call, (size_t)self->at.minimums) : NULL;
+    const int64_t k = self->backward ? w.n : w.k, n = self->backward ? w.k : w.n;
+    const hone_gemm g = {.m = hone_type_rows(&in->type),
+                         .n = n,
+                         .k = k,
+                         .left = {.ld = k, .factor = 1},
+                         .start_column = 1,
+                         .start_factor = 1};
+    const hone_gemm_kernel product = {.entry = "linear_q4gsw.linear_codes",
+                                      .gemm = &g,
+                                      .left = in,
+                                      .right = hone_operand_tensor(call, 1),
+                                      .out = &call->outputs[0],
+                                      .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL};
+    hone_kernel_dispatch *const d = hone_gemm_kernel_add(list, &product);
+    hone_kernel_bind(list, d, scales);
+    hone_kernel_bind(list, d, minimums);
+    const int64_t words[] = {0,       !self->backward,  w.row_bytes,
+                             w.group, w.step,           w.bits,
+                             w.zero,  minimums != NULL, scales->type.dtype == HONE_DTYPE_F16};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) hone_kernel_word(list, d, words[i]);
+}
+HONE_PLAIN_KERNEL_RULE(linear_codes, kernel)
+
 // The other direction, with the same weight.
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
@@ -107,7 +138,8 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
            .cpu = cpu,                                                                                                 \
            .cpu_needs = needs,                                                                                         \
            .gradient = gradient,                                                                                       \
-           .gradient_text = the_text}
+           .gradient_text = the_text,                                                                                  \
+           .variants = hone_kernels_linear_codes}
 
 static const code_op q4 = {
     CODE_OP("et_vk::linear_q4gsw(Tensor x, Tensor weights, Tensor scales, int group_size, Tensor? bias=None) -> Tensor",

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ops/op.h"
+#include "ops/rope/rope.h"
 #include "ops/rope/rotary.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
@@ -120,6 +121,7 @@ static const hone_op op_rope = {
     .cpu = cpu,
     .gradient = gradient,
     .gradient_text = "d_x = the same turn of d, backwards; the tables get none",
+    .variants = hone_kernels_rope,
 };
 
 const hone_op *const hone_ops_rope[] = {
