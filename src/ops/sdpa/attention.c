@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "ops/sdpa/attention.h"
+#include "ops/sdpa/attention_kernels.h"
 #include "ops/sdpa/attention_one.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
@@ -259,4 +260,5 @@ const hone_op hone_op_attention = {
     .cpu_needs = needs,
     .gradient = gradient,
     .gradient_text = "d_q, d_k, d_v by hone::attention_backward, from out and lse",
+    .variants = hone_kernels_attention,
 };

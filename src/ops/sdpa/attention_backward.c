@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ops/sdpa/attention.h"
+#include "ops/sdpa/attention_kernels.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 
@@ -317,4 +318,5 @@ const hone_op hone_op_attention_backward = {
     .infer = infer,
     .cpu = cpu,
     .cpu_needs = needs,
+    .variants = hone_kernels_attention_backward,
 };
