@@ -2,6 +2,7 @@
 // Comparisons and logic: tensors of any plain type to tensors of bool, with broadcasting. None has a gradient.
 //
 // Elements are widened to double a few at a time, which holds f32, i32 and bool exactly and i64 up to 2^53.
+#include "ops/compare/compare.h"
 #include "ops/op.h"
 #include "ops/shared/broadcast.h"
 #include "ops/shared/parallel.h"
@@ -120,7 +121,12 @@ static hone_status infer_two(const hone_op_call *call, hone_error *error) {
         how(call, function);                                                                                           \
     }                                                                                                                  \
     static const hone_op op_##id = {                                                                                   \
-        .schema = schema_, .summary = summary_, .flags = HONE_OP_CHEAP, .infer = rule, .cpu = cpu_##id};
+        .schema = schema_,                                                                                             \
+        .summary = summary_,                                                                                           \
+        .flags = HONE_OP_CHEAP,                                                                                        \
+        .infer = rule,                                                                                                 \
+        .cpu = cpu_##id,                                                                                               \
+        .variants = hone_kernels_##id};
 #define COMPARISON(name, sign, function)                                                                               \
     OPERATOR(name##_tensor, "aten::" #name ".Tensor(Tensor self, Tensor other) -> Tensor",                             \
              "self " sign " other, bool", infer_two, with_tensor, function)                                            \

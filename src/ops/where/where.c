@@ -6,6 +6,7 @@
 #include "ops/shared/broadcast.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
+#include "ops/where/where.h"
 
 typedef struct context {
     char *out;
@@ -176,6 +177,7 @@ static const hone_op op_where = {
     .cpu = where_cpu,
     .gradient = where_gradient,
     .gradient_text = "d where condition for self, elsewhere for other, each summed to its shape",
+    .variants = hone_kernels_where,
 };
 static const hone_op op_maximum = {
     .schema = "aten::maximum(Tensor self, Tensor other) -> Tensor",
@@ -185,6 +187,7 @@ static const hone_op op_maximum = {
     .cpu = maximum_cpu,
     .gradient = maximum_gradient,
     .gradient_text = "d to the larger, half to each where they are equal",
+    .variants = hone_kernels_maximum,
 };
 static const hone_op op_minimum = {
     .schema = "aten::minimum(Tensor self, Tensor other) -> Tensor",
@@ -194,6 +197,7 @@ static const hone_op op_minimum = {
     .cpu = minimum_cpu,
     .gradient = minimum_gradient,
     .gradient_text = "d to the smaller, half to each where they are equal",
+    .variants = hone_kernels_minimum,
 };
 
 const hone_op *const hone_ops_where[] = {&op_where, &op_maximum, &op_minimum, 0};

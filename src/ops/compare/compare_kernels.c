@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// How comparisons and logic run on a GPU.
+#include "ops/compare/compare.h"
+#include "ops/compare/compare_words.h"
+#include "ops/shared/kernels.h"
+
+static int64_t element_of(hone_dtype dtype) {
+    return dtype == HONE_DTYPE_F32   ? ELEMENT_F32
+           : dtype == HONE_DTYPE_I32 ? ELEMENT_I32
+           : dtype == HONE_DTYPE_I64 ? ELEMENT_I64
+                                     : ELEMENT_BYTE;
+}
+
+// Whole numbers within 32 bits are compared as such.
+static bool is_small_whole(double number) {
+    return number >= INT32_MIN && number <= INT32_MAX && number == (double)(int32_t)number;
+}
+
+// `b` NULL: the number at operand 1 stands for it, or nothing does.
+static void compare(const hone_op_call *call, hone_kernel_list *list, const hone_tensor *b, int code) {
+    const hone_tensor *const a = hone_operand_tensor(call, 0);
+    const hone_tensor_type scalar = {.dtype = HONE_DTYPE_F32};
+    hone_broadcast broadcast;
+    hone_broadcast_make(&broadcast, &call->outputs[0].type,
+                        (const hone_tensor_type *[]){&a->type, b ? &b->type : &scalar}, 2);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "compare.compare", hone_kernel_groups((broadcast.count + 3) / 4, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, a);
+    hone_kernel_bind(list, d, b);
+    hone_kernel_bind(list, d, &call->outputs[0]);
+    hone_kernel_broadcast(list, d, &broadcast);
+    hone_kernel_word(list, d, code);
+    hone_kernel_word(list, d, element_of(a->type.dtype));
+    const double number = call->operand_count > 1 && !b ? call->operands[1].real : 0;
+    const bool whole = a->type.dtype != HONE_DTYPE_F32 && is_small_whole(number);
+    hone_kernel_word(list, d, b ? element_of(b->type.dtype) : whole ? ELEMENT_WHOLE : ELEMENT_REAL);
+    if (whole)
+        hone_kernel_word(list, d, (int32_t)number);
+    else
+        hone_kernel_number(list, d, number);
+}
+
+static void with_tensor(const hone_op_call *call, hone_kernel_list *list, int code) {
+    compare(call, list, hone_operand_tensor(call, 1), code);
+}
+static void with_number(const hone_op_call *call, hone_kernel_list *list, int code) {
+    compare(call, list, NULL, code);
+}
+
+HONE_PLAIN_KERNEL(eq_tensor, with_tensor, COMPARE_EQ)
+HONE_PLAIN_KERNEL(ne_tensor, with_tensor, COMPARE_NE)
+HONE_PLAIN_KERNEL(lt_tensor, with_tensor, COMPARE_LT)
+HONE_PLAIN_KERNEL(le_tensor, with_tensor, COMPARE_LE)
+HONE_PLAIN_KERNEL(gt_tensor, with_tensor, COMPARE_GT)
+HONE_PLAIN_KERNEL(ge_tensor, with_tensor, COMPARE_GE)
+HONE_PLAIN_KERNEL(logical_and, with_tensor, COMPARE_AND)
+HONE_PLAIN_KERNEL(logical_or, with_tensor, COMPARE_OR)
+HONE_PLAIN_KERNEL(eq_scalar, with_number, COMPARE_EQ)
+HONE_PLAIN_KERNEL(ne_scalar, with_number, COMPARE_NE)
+HONE_PLAIN_KERNEL(lt_scalar, with_number, COMPARE_LT)
+HONE_PLAIN_KERNEL(le_scalar, with_number, COMPARE_LE)
+HONE_PLAIN_KERNEL(gt_scalar, with_number, COMPARE_GT)
+HONE_PLAIN_KERNEL(ge_scalar, with_number, COMPARE_GE)
+HONE_PLAIN_KERNEL(logical_not, with_number, COMPARE_NOT)
