@@ -92,7 +92,8 @@ typedef struct hone_pte_blob {
     hone_pte_range raw;   // its own data in the file
     hone_flat_string version;
     hone_flat_vector chain, values, inputs, outputs, constants;
-    bool half; // compiled to compute in f16: elements that say f16 were f32 to the exporter
+    bool half;   // compiled to compute in f16: elements that say f16 were f32 to the exporter
+    bool shared; // `bytes` belong to another one
 } hone_pte_blob;
 
 // Takes ownership of `source` when it succeeds. Holds the description in memory and nothing else.
@@ -114,9 +115,13 @@ HONE_MUST_USE hone_status hone_pte_method_constant(hone_pte_file *file, const ho
                                                    hone_pte_range *out, hone_error *error);
 HONE_MUST_USE hone_status hone_pte_segment(hone_pte_file *file, uint32_t index, hone_pte_range *out, hone_error *error);
 
-// The method's delegate with this number. Another back end than VulkanBackend is refused by name.
-HONE_MUST_USE hone_status hone_pte_blob_read(hone_pte_file *file, const hone_pte_method *method, uint32_t index,
-                                             hone_pte_blob *out, hone_error *error);
+// Where the method's delegate with this number lies: fills in whole and half. Another back end than VulkanBackend is
+// refused by name.
+HONE_MUST_USE hone_status hone_pte_blob_locate(hone_pte_file *file, const hone_pte_method *method, uint32_t index,
+                                               hone_pte_blob *out, hone_error *error);
+// Reads the description of a delegate that was located.
+HONE_MUST_USE hone_status hone_pte_blob_read(hone_pte_file *file, uint32_t index, hone_pte_blob *blob,
+                                             hone_error *error);
 void hone_pte_blob_clear(hone_pte_blob *blob);
 HONE_MUST_USE hone_status hone_pte_blob_value(hone_pte_blob *blob, uint32_t index, hone_pte_value *out,
                                               hone_error *error);

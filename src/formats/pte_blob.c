@@ -118,8 +118,8 @@ static hone_status read_graph(hone_pte_blob *blob, hone_error *error) {
     return HONE_OK;
 }
 
-hone_status hone_pte_blob_read(hone_pte_file *file, const hone_pte_method *method, uint32_t index, hone_pte_blob *out,
-                               hone_error *error) {
+hone_status hone_pte_blob_locate(hone_pte_file *file, const hone_pte_method *method, uint32_t index, hone_pte_blob *out,
+                                 hone_error *error) {
     hone_flat *const flat = &file->flat;
     *out = (hone_pte_blob){0};
     HONE_FAIL_IF(index >= method->delegates.count, error, BAD_FORMAT,
@@ -133,18 +133,20 @@ hone_status hone_pte_blob_read(hone_pte_file *file, const hone_pte_method *metho
                  "'%s': delegate %" PRIu32 " is for '%.80s'; hone runs what was lowered for VulkanBackend", flat->file,
                  index, id.bytes);
     HONE_TRY(read_specs(flat, delegate, out, error));
-    HONE_TRY(locate_blob(file, delegate, index, &out->whole, error));
+    return locate_blob(file, delegate, index, &out->whole, error);
+}
+
+hone_status hone_pte_blob_read(hone_pte_file *file, uint32_t index, hone_pte_blob *blob, hone_error *error) {
     hone_pte_range description = {0};
-    HONE_TRY(read_header(file, index, out, &description, error));
-    const uint64_t place = out->whole.offset + description.offset;
-    HONE_TRY(
-        hone_allocate_raw((size_t)description.bytes, 1, "the description of a delegate", (void **)&out->bytes, error));
-    hone_status status =
-        hone_source_read(file->source, place, out->bytes, (size_t)description.bytes, "a delegate", error);
+    HONE_TRY(read_header(file, index, blob, &description, error));
+    const uint64_t place = blob->whole.offset + description.offset;
+    const size_t bytes = (size_t)description.bytes;
+    HONE_TRY(hone_allocate_raw(bytes, 1, "the description of a delegate", (void **)&blob->bytes, error));
+    hone_status status = hone_source_read(file->source, place, blob->bytes, bytes, "a delegate", error);
     if (status == HONE_OK)
-        status = hone_flat_open(&out->flat, out->bytes, (size_t)description.bytes, "VK00", flat->file, place, error);
-    if (status == HONE_OK) status = read_graph(out, error);
-    if (status != HONE_OK) hone_pte_blob_clear(out);
+        status = hone_flat_open(&blob->flat, blob->bytes, bytes, "VK00", file->flat.file, place, error);
+    if (status == HONE_OK) status = read_graph(blob, error);
+    if (status != HONE_OK) hone_pte_blob_clear(blob);
     return status;
 }
 

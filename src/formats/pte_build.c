@@ -11,6 +11,15 @@ static void reset_bindings(pte_scope *scope) {
     scope->called = false;
 }
 
+// Before a delegate is called once more: what its calls have made is forgotten, constants and state stay.
+static void forget_results(const pte_builder *b, const pte_scope *scope) {
+    for (uint32_t i = 0; i < scope->count; i++) {
+        const hone_value value = scope->bindings[i].value;
+        if (!value.id || b->graph->values[value.id].storage == HONE_STORAGE_TEMPORARY)
+            scope->bindings[i] = (pte_binding){0};
+    }
+}
+
 // Puts the place of the call before the message.
 static void explain(const pte_site *site, hone_error *error) {
     const char *const file = site->b->pte->file->flat.file;
@@ -116,8 +125,7 @@ static hone_status call_delegate(pte_builder *b, const hone_pte_call *call, hone
     hone_flat *const flat = &pte->file->flat;
     pte_scope *const scope = &pte->delegates[call->delegate];
     hone_pte_blob *const blob = &pte->blobs[call->delegate];
-    HONE_FAIL_IF(scope->called, error, UNSUPPORTED, "'%s' calls delegate %" PRIu32 " twice", flat->file,
-                 call->delegate);
+    if (scope->called) forget_results(b, scope);
     scope->called = true;
     const uint32_t count = call->arguments.count;
     HONE_FAIL_IF(count < blob->inputs.count || count - blob->inputs.count > blob->outputs.count, error, BAD_FORMAT,

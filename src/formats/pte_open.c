@@ -25,18 +25,41 @@ static void close_scope(pte_scope *scope) {
     hone_free(scope->bindings);
 }
 
+// Equal delegates share one blob in the file: its description is read once, the values are each one's own.
+static hone_status open_blob(hone_pte *pte, uint32_t index, hone_error *error) {
+    hone_pte_blob *const blob = &pte->blobs[index];
+    HONE_TRY(hone_pte_blob_locate(pte->file, &pte->method, index, blob, error));
+    for (uint32_t d = 0; d < index; d++) {
+        const hone_pte_blob *const other = &pte->blobs[d];
+        if (other->whole.offset != blob->whole.offset || other->whole.bytes != blob->whole.bytes) continue;
+        const bool half = blob->half;
+        *blob = *other;
+        blob->half = half;
+        blob->shared = true;
+        return HONE_OK;
+    }
+    return hone_pte_blob_read(pte->file, index, blob, error);
+}
+
 static hone_status open_scopes(hone_pte *pte, hone_error *error) {
+    enum { MOST_DELEGATES = 4096, VALUES_AT_LEAST = 65536 };
     const uint32_t count = pte->method.delegates.count;
+    const char *const name = pte->file->flat.file;
+    const uint64_t size = pte->file->source->size;
+    uint64_t bytes = 0, values = 0;
+    HONE_FAIL_IF(count > MOST_DELEGATES, error, UNSUPPORTED, "'%s' has %" PRIu32 " delegates; at most %d are run", name,
+                 count, MOST_DELEGATES);
     HONE_TRY(HONE_NEW_ARRAY(&pte->blobs, count, "the delegates of a program", error));
     HONE_TRY(HONE_NEW_ARRAY(&pte->delegates, count, "the delegates of a program", error));
     HONE_TRY(open_scope(&pte->scope, &pte->file->flat, -1, pte->method.values.count, error));
-    uint64_t bytes = 0;
     for (uint32_t d = 0; d < count; d++) {
         hone_pte_blob *const blob = &pte->blobs[d];
-        HONE_TRY(hone_pte_blob_read(pte->file, &pte->method, d, blob, error));
-        bytes += blob->flat.size;
-        HONE_FAIL_IF(bytes > pte->file->source->size, error, BAD_FORMAT,
-                     "'%s': its delegates overlap (byte %" PRIu64 "): the file is damaged", pte->file->flat.file,
+        HONE_TRY(open_blob(pte, d, error));
+        bytes += blob->shared ? 0 : blob->flat.size;
+        values += blob->values.count;
+        // What overlaps, or is named again and again, must not make a small file into much memory.
+        HONE_FAIL_IF(bytes > size || values > (size / 4 > VALUES_AT_LEAST ? size / 4 : VALUES_AT_LEAST), error,
+                     BAD_FORMAT, "'%s': its delegates overlap (byte %" PRIu64 "): the file is damaged", name,
                      blob->whole.offset);
         HONE_TRY(open_scope(&pte->delegates[d], &blob->flat, (int)d, blob->values.count, error));
     }
@@ -225,7 +248,7 @@ void hone_pte_close(hone_pte *pte) {
     if (!pte) return;
     pte_entries_clear(pte);
     for (uint32_t d = 0; d < pte->method.delegates.count && pte->blobs && pte->delegates; d++) {
-        hone_pte_blob_clear(&pte->blobs[d]);
+        if (!pte->blobs[d].shared) hone_pte_blob_clear(&pte->blobs[d]);
         close_scope(&pte->delegates[d]);
     }
     close_scope(&pte->scope);

@@ -156,6 +156,7 @@ struct hone_pte {
     pte_need *needs;
     size_t need_count, need_capacity;
     bool needs_more; // there are others that hone does not run
+    uint64_t calls;  // of operators, in all
 
     pte_scalar *scalars;
     size_t scalar_count, scalar_capacity;

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "formats/pte_builder.h"
 
-enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5 };
+enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5, CALLS_AT_LEAST = 65536 };
 
 static bool is_need(const pte_need *need, const pte_op *op, const hone_pte_call *call) {
     if (op || need->op) return need->op == op;
@@ -127,6 +127,11 @@ static hone_status note_prepack(hone_pte *pte, const pte_scope *scope, const hon
 
 static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_pte_call *call, hone_error *error) {
     const pte_op *const op = pte_op_find(call->name.bytes, call->overload.bytes);
+    // A delegate that is called again and again must not make a small file into much work.
+    const uint64_t size = pte->file->source->size;
+    HONE_FAIL_IF(++pte->calls > (size / 16 > CALLS_AT_LEAST ? size / 16 : CALLS_AT_LEAST), error, UNSUPPORTED,
+                 "'%s' calls its delegates too often: more than %" PRIu64 " operators", scope->flat->file,
+                 pte->calls - 1);
     HONE_TRY(note_need(pte, call, op, error));
     const hone_flat_vector arguments = call->arguments;
     if (!op || arguments.count == 0) return HONE_OK;
@@ -143,9 +148,7 @@ static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_p
 
 static hone_status scan_delegate(hone_pte *pte, uint32_t delegate, hone_error *error) {
     hone_pte_blob *const blob = &pte->blobs[delegate];
-    pte_scope *const scope = &pte->delegates[delegate];
-    if (scope->called) return HONE_OK; // a second call is refused when it is added
-    scope->called = true;
+    const pte_scope *const scope = &pte->delegates[delegate];
     for (uint32_t i = 0; i < blob->chain.count; i++) {
         hone_pte_call call;
         HONE_TRY(hone_pte_blob_call(blob, i, &call, error));

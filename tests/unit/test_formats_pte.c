@@ -82,6 +82,10 @@ static void ports_are_told(void **state) {
     assert_true(hone_pte_input(mutated, 0)->mutated);
     assert_false(hone_pte_input(mutated, 3)->mutated);
     hone_pte_close(mutated);
+    hone_pte *const shared = open_vector("adamw_step__buffers_alias_4x3", NULL);
+    assert_int_equal(hone_pte_measure(shared).constants, 4);  // three times the same number, once on the device
+    assert_int_equal(hone_pte_measure(shared).state, 3 * 48); // but m and v, both zeros, each for itself
+    hone_pte_close(shared);
     hone_pte *const gradients = open_vector("composite_lora__grads_5x32x12_r4", NULL);
     assert_true(hone_pte_output_count(gradients) > 0);
     hone_pte_close(gradients);

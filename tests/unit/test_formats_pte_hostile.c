@@ -214,9 +214,6 @@ static void numbers_of_values_are_checked(void **state) {
     p = sum();
     p.method.calls[0].count = 1;
     refuses(&p, HONE_BAD_FORMAT, "has 2 inputs and 1 outputs, but 1 arguments");
-    p = sum();
-    p.method.calls[p.method.call_count++] = p.method.calls[0];
-    refuses(&p, HONE_UNSUPPORTED, "calls delegate 0 twice");
 }
 
 static void kinds_and_shapes_are_checked(void **state) {

@@ -494,6 +494,38 @@ static void buffers_of_the_method_stay(void **state) {
     close_made(&o);
 }
 
+// The same delegate twice: x becomes buffer + x, and the buffer grows by one each time.
+static void a_delegate_may_be_called_again(void **state) {
+    (void)state;
+    made_program p = {.named = true, .delegate_count = 1};
+    made_graph *const g = &p.delegates[0], *const m = &p.method;
+    const float start = 10, step = 1;
+    const int buffer = MADE_F32(g, 1), one = MADE_F32(g, 1), x = MADE_F32(g, 1), alpha = made_integer(g, 1);
+    const int packed = MADE_F32(g, 1), grown = MADE_F32(g, 1), out = MADE_F32(g, 1);
+    made_constant(&p, g, buffer, &start, sizeof start);
+    made_constant(&p, g, one, &step, sizeof step);
+    MADE_CALL(g, "et_vk.prepack.default", buffer, packed);
+    MADE_CALL(g, "et_vk.prepack.default", one, grown);
+    MADE_CALL(g, "aten.add.Tensor", packed, x, alpha, out);
+    MADE_CALL(g, "aten.add.Tensor", packed, grown, alpha, packed);
+    made_input(g, x);
+    made_output(g, out);
+    const int first = MADE_F32(m, 1), second = MADE_F32(m, 1), third = MADE_F32(m, 1);
+    m->calls[m->call_count++] = (made_call){.delegate = 0, .arguments = {first, second}, .count = 2};
+    m->calls[m->call_count++] = (made_call){.delegate = 0, .arguments = {second, third}, .count = 2};
+    made_input(m, first);
+    made_output(m, second);
+    made_output(m, third);
+    opened o = open_made(&p);
+    const float data = 100;
+    for (int round = 0; round < 2; round++) {
+        run(&o, (hone_tensor[]){floats(&data, 1, 1, 0, 0, 0)}, 1);
+        GIVES(&o.out[0], 110 + 2 * (float)round);
+        GIVES(&o.out[1], 121 + 4 * (float)round);
+    }
+    close_made(&o);
+}
+
 // A method without delegates, with lists of value numbers, constants and a number among its inputs.
 static void kernels_run_alone(void **state) {
     (void)state;
@@ -543,6 +575,7 @@ int main(void) {
         cmocka_unit_test(attention_remembers),
         cmocka_unit_test(mutation_stays_where_it_belongs),
         cmocka_unit_test(buffers_of_the_method_stay),
+        cmocka_unit_test(a_delegate_may_be_called_again),
         cmocka_unit_test(kernels_run_alone),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
