@@ -9,8 +9,13 @@ typedef struct ops_settings {
     cli_common common;
 } ops_settings;
 
+// Kernels are of use only in a build that has the devices.
+static bool on_gpu(const hone_op *op) {
+    return op->variants && hone_device_built("vulkan");
+}
+
 static const char *devices_of(const hone_op *op) {
-    return op->variants ? "cpu, gpu" : "cpu";
+    return on_gpu(op) ? "cpu, vulkan, webgpu" : "cpu";
 }
 
 static const char *gradient_of(const hone_op *op) {
@@ -25,7 +30,7 @@ static hone_status print_json(const hone_op *op, hone_error *error) {
     cli_json_text(&json, "summary", op->summary);
     cli_json_bool(&json, "differentiable", op->gradient != NULL);
     cli_json_text(&json, "gradient", op->gradient_text);
-    cli_json_raw(&json, "devices", op->variants ? "[\"cpu\",\"gpu\"]" : "[\"cpu\"]");
+    cli_json_raw(&json, "devices", on_gpu(op) ? "[\"cpu\",\"vulkan\",\"webgpu\"]" : "[\"cpu\"]");
     cli_json_bool(&json, "in_place", (op->flags & (HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1)) != 0);
     cli_json_bool(&json, "view", (op->flags & HONE_OP_VIEW) != 0);
     cli_json_bool(&json, "mutates", (op->flags & HONE_OP_EFFECT) != 0);

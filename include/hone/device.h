@@ -21,6 +21,8 @@ typedef struct hone_device_description {
 // "auto" then takes the CPU. May return HONE_PENDING: call again with the same *out.
 HONE_API HONE_MUST_USE hone_status hone_device_open(const hone_device_description *description, hone_device **out,
                                                     hone_error *error);
+// Whether this build has devices of that kind ("cpu", "vulkan", "webgpu"); whether one is there, opening it tells.
+HONE_API bool hone_device_built(const char *name);
 HONE_API void hone_device_close(hone_device *device); // NULL is allowed
 HONE_API const char *hone_device_name(const hone_device *device);
 // One line of detail: processor or GPU, threads, driver.

@@ -40,6 +40,16 @@ hone_status hone_device_open(const hone_device_description *description, hone_de
     HONE_FAIL(error, INVALID_ARGUMENT, "there is no device '%s': use auto or cpu", name);
 }
 
+bool hone_device_built(const char *name) {
+#ifdef HONE_GPU
+    if (strcmp(name, "vulkan") == 0 || strcmp(name, "webgpu") == 0) return true;
+#endif
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(name, kinds[i].name) == 0) return true;
+    }
+    return false;
+}
+
 void hone_device_close(hone_device *device) {
     if (device) device->vtable->close(device);
 }
