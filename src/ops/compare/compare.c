@@ -120,13 +120,12 @@ static hone_status infer_two(const hone_op_call *call, hone_error *error) {
     static void cpu_##id(const hone_op_call *call) {                                                                   \
         how(call, function);                                                                                           \
     }                                                                                                                  \
-    static const hone_op op_##id = {                                                                                   \
-        .schema = schema_,                                                                                             \
-        .summary = summary_,                                                                                           \
-        .flags = HONE_OP_CHEAP,                                                                                        \
-        .infer = rule,                                                                                                 \
-        .cpu = cpu_##id,                                                                                               \
-        .variants = hone_kernels_##id};
+    static const hone_op op_##id = {.schema = schema_,                                                                 \
+                                    .summary = summary_,                                                               \
+                                    .flags = HONE_OP_CHEAP,                                                            \
+                                    .infer = rule,                                                                     \
+                                    .cpu = cpu_##id,                                                                   \
+                                    .variants = hone_kernels_##id};
 #define COMPARISON(name, sign, function)                                                                               \
     OPERATOR(name##_tensor, "aten::" #name ".Tensor(Tensor self, Tensor other) -> Tensor",                             \
              "self " sign " other, bool", infer_two, with_tensor, function)                                            \

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons and types of elements; read by C and by Slang. */
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons and types of elements; read by C and by Slang.
 #define COMPARE_EQ    0
 #define COMPARE_NE    1
 #define COMPARE_LT    2
@@ -13,5 +13,5 @@
 #define ELEMENT_I32   1
 #define ELEMENT_I64   2
 #define ELEMENT_BYTE  3
-#define ELEMENT_REAL  4 /* one number, for all elements */
-#define ELEMENT_WHOLE 5 /* one whole number */
+#define ELEMENT_REAL  4 // one number, for all elements
+#define ELEMENT_WHOLE 5 // one whole number
