@@ -112,7 +112,7 @@ static void fill_operand(const hone_argument *argument, hone_schema_type type, h
         if (type == HONE_SCHEMA_REAL) out->kind = HONE_ARGUMENT_REAL;
         break;
     case HONE_ARGUMENT_REAL:
-        out->integer = (int64_t)argument->real;
+        out->integer = hone_whole(argument->real);
         break;
     case HONE_ARGUMENT_INTEGERS:
         out->integers = argument->integers;

@@ -59,6 +59,12 @@ typedef struct hone_operand_sources {
     const void *context;
 } hone_operand_sources;
 
+// The whole number nearest to zero from x; the ends of int64 where x lies beyond them, 0 for NaN.
+static inline int64_t hone_whole(double x) {
+    if (x != x) return 0;
+    return x >= 9223372036854775808.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
+}
+
 // Fills operands[argument_count] and tensors[input_count] (which the operands point into).
 void hone_node_operands(const hone_node *node, const hone_operand_sources *sources, hone_operand *operands,
                         hone_tensor *tensors);

@@ -182,7 +182,7 @@ static hone_status set_live(const cpu_program *program, const cpu_step *step, co
         HONE_FAIL_IF(target->slot >= live_count, error, INVALID_ARGUMENT,
                      "live number %zu is read, but only %zu are given", target->slot, live_count);
         target->operand->real = live[target->slot];
-        target->operand->integer = (int64_t)live[target->slot];
+        target->operand->integer = hone_whole(live[target->slot]);
     }
     return HONE_OK;
 }
