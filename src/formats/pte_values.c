@@ -164,10 +164,12 @@ hone_status pte_fetch_integer(pte_builder *b, pte_scope *scope, uint32_t id, int
     }
     HONE_FAIL_IF(value.kind == HONE_PTE_SYMBOL, error, BAD_FORMAT,
                  "'%s': the number in value %" PRIu32 " is read before a call has made it", file, id);
-    if (value.kind == HONE_PTE_REAL && value.real == (double)(int64_t)value.real) value.integer = (int64_t)value.real;
-    HONE_FAIL_IF(value.kind != HONE_PTE_INTEGER && value.kind != HONE_PTE_BOOLEAN &&
-                     !(value.kind == HONE_PTE_REAL && value.real == (double)value.integer),
-                 error, BAD_FORMAT, "'%s': value %" PRIu32 " is not a whole number", file, id);
+    bool whole = value.kind == HONE_PTE_INTEGER || value.kind == HONE_PTE_BOOLEAN;
+    if (value.kind == HONE_PTE_REAL && value.real >= -0x1p63 && value.real < 0x1p63) {
+        value.integer = (int64_t)value.real;
+        whole = (double)value.integer == value.real;
+    }
+    HONE_FAIL_IF(!whole, error, BAD_FORMAT, "'%s': value %" PRIu32 " is not a whole number", file, id);
     *out = value.integer;
     return HONE_OK;
 }
