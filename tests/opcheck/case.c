@@ -111,6 +111,7 @@ const hone_op_case *check_next(const check_session *session, check_cursor *curso
             continue;
         }
         cursor->row++;
+        if (row->large != session->large) continue;
         if (!session->filter) return row;
         char name[512];
         snprintf(name, sizeof(name), "%s [%s]", row->op, row->name);

@@ -37,6 +37,7 @@ typedef struct check_session {
     int threads[4];          // 0 where threads have no meaning
     size_t device_count;
     check_plant planted;
+    bool large;       // the rows that are marked so, and no others
     bool planted_now; // the planted error found a place in this case
     bool quiet;       // count failures, print none
     size_t case_count, gradient_count, failure_count;

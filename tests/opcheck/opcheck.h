@@ -52,7 +52,8 @@ typedef struct hone_op_case {
     double gradient_tolerance; // the same for gradients against central differences of the reference; 0 = not checked
     uint32_t no_gradient;      // bit i: input i is left out of the gradient check (kinks, labels are left out anyway)
     int64_t bench_flop;        // for --bench: floating-point operations of a call, 0 = report bytes only
-    bool bench_only;           // large: timed by --bench, not checked in `make test`
+    bool bench_only;           // timed by --bench, not checked in `make test`
+    bool large;                // takes gigabytes: timed or checked only with --large
     uint32_t no_seed;          // bit i: output i takes no part in the gradient check (a saved statistic, a gradient)
 } hone_op_case;
 

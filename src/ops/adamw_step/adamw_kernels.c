@@ -3,14 +3,16 @@
 #include "ops/adamw_step/adamw_step.h"
 #include "ops/shared/kernels.h"
 
-enum { PART = 1 << 16 }; // elements of the gradient in a part
+enum {
+    PART = 1 << 16, // elements of the gradient in a part
+    UPDATES = 1024  // elements of a group of adamw_step
+};
 
 // Tensors param, m, v, grad, control when guarded; numbers behind them.
 static void step(const hone_op_call *call, hone_kernel_list *list, bool guarded) {
     const hone_operand *const o = call->operands + (guarded ? 5 : 4);
     const int64_t count = hone_type_elements(&hone_operand_tensor(call, 0)->type);
-    hone_kernel_dispatch *const d =
-        hone_kernel_add(list, "adamw_step.adamw_step", hone_kernel_groups(count, HONE_KERNEL_THREADS));
+    hone_kernel_dispatch *const d = hone_kernel_add(list, "adamw_step.adamw_step", hone_kernel_groups(count, UPDATES));
     for (size_t i = 0; i < 4; i++) hone_kernel_bind(list, d, hone_operand_tensor(call, i));
     hone_kernel_bind(list, d, guarded ? hone_operand_tensor(call, 4) : NULL);
     hone_kernel_word(list, d, count);

@@ -101,6 +101,7 @@ static void kernel(const hone_op_call *call, hone_kernel_list *list) {
                          .start_column = 1,
                          .start_factor = 1};
     const hone_gemm_kernel product = {.entry = "linear_q4gsw.linear_codes",
+                                      .entry_large = "linear_q4gsw.linear_codes_large",
                                       .gemm = &g,
                                       .left = in,
                                       .right = hone_operand_tensor(call, 1),

@@ -119,8 +119,7 @@ static hone_status linear_gradient(const hone_gradient_call *call, hone_error *e
 
 static void linear_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = linear_product(call);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 0),
                                      .right = hone_operand_tensor(call, 1),
                                      .out = &call->outputs[0],
@@ -178,8 +177,7 @@ static hone_status linear_add_gradient(const hone_gradient_call *call, hone_erro
 
 static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = linear_add_product(call);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 1),
                                      .right = hone_operand_tensor(call, 2),
                                      .out = &call->outputs[0],
@@ -253,8 +251,7 @@ static hone_status dw_gradient(const hone_gradient_call *call, hone_error *error
 
 static void linear_dw_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = dw_product(call, 0, NULL);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 0),
                                      .right = hone_operand_tensor(call, 1),
                                      .out = &call->outputs[0],
@@ -308,8 +305,7 @@ static void dw_add_cpu(const hone_op_call *call) {
 
 static void linear_dw_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = dw_add_product(call);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 1),
                                      .right = hone_operand_tensor(call, 2),
                                      .out = hone_operand_tensor(call, 0),

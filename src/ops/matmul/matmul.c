@@ -65,8 +65,7 @@ static hone_status mm_gradient(const hone_gradient_call *call, hone_error *error
 
 static void mm_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = mm_product(call, 0);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 0),
                                      .right = hone_operand_tensor(call, 1),
                                      .out = &call->outputs[0],
@@ -124,8 +123,7 @@ static hone_status mm_add_gradient(const hone_gradient_call *call, hone_error *e
 
 static void mm_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = mm_add_product(call);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 1),
                                      .right = hone_operand_tensor(call, 2),
                                      .out = &call->outputs[0],
@@ -220,8 +218,7 @@ static hone_status addmm_gradient(const hone_gradient_call *call, hone_error *er
 
 static void addmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = addmm_product(call);
-    const hone_gemm_kernel kernel = {.entry = "matmul.matmul",
-                                     .gemm = &g,
+    const hone_gemm_kernel kernel = {.gemm = &g,
                                      .left = hone_operand_tensor(call, 1),
                                      .right = hone_operand_tensor(call, 2),
                                      .out = &call->outputs[0],
@@ -298,8 +295,7 @@ static void bmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = {
         .m = m, .n = n, .k = k, .left = {.ld = k, .factor = 1}, .right = {.dtype = HONE_DTYPE_F32, .ld = n}};
     const int64_t batch = a->type.dims[0];
-    const hone_gemm_kernel kernel = {
-        .entry = "matmul.matmul", .gemm = &g, .left = a, .right = b, .out = &call->outputs[0], .batch = batch};
+    const hone_gemm_kernel kernel = {.gemm = &g, .left = a, .right = b, .out = &call->outputs[0], .batch = batch};
     if (batch > 0) hone_gemm_kernel_plain(list, &kernel);
 }
 HONE_PLAIN_KERNEL_RULE(bmm, bmm_kernel)

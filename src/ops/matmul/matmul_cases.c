@@ -109,6 +109,8 @@ static void linear_dw_add(const hone_reference *run) {
 #define CHECKED(function) .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT, .gradient_tolerance = 1e-4
 #define TIMED(function, flop)                                                                                          \
     .reference = function, .tolerance = 1, .bench_only = true, .bench_flop = 2 * (int64_t)(flop)
+#define LARGE(function, flop)   TIMED(function, flop), .large = true
+#define CHECKED_VALUE(function) .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT
 // With a right operand of half precision only the left one has a gradient.
 #define CHECKED_HALF(function) CHECKED(function), .no_gradient = 2
 
@@ -297,6 +299,23 @@ const hone_op_case hone_cases_matmul[] = {
     LINEAR_DW_ADD("few columns of the weight", 70, 67, 8),
     LINEAR_DW_ADD("nothing to sum", 0, 4, 5),
 
+    // Outputs of so many tiles that a GPU takes its larger ones.
+    {.op = "aten::mm",
+     .name = "many tiles",
+     HONE_INPUTS(HONE_F32(130, 37), HONE_F32(37, 6210)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_VALUE(mm)},
+    {.op = "aten::linear",
+     .name = "many tiles, bias",
+     HONE_INPUTS(HONE_F32(130, 37), HONE_F32(6210, 37), HONE_F32(6210)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),
+     CHECKED_VALUE(linear)},
+    {.op = "et_vk::linear_dW",
+     .name = "many tiles",
+     HONE_INPUTS(HONE_F32(37, 6210), HONE_F32(37, 130)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     CHECKED_VALUE(linear_dw)},
+
     // A model of width 576 and LoRA of rank 8 at 512 tokens.
     {.op = "aten::mm",
      .name = "1024x1024x1024",
@@ -338,5 +357,15 @@ const hone_op_case hone_cases_matmul[] = {
      HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 8)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),
      TIMED(linear_dw, 512 * 8 * 1536)},
+    {.op = "aten::mm",
+     .name = "2048x2048x2048",
+     HONE_INPUTS(HONE_F32(2048, 2048), HONE_F32(2048, 2048)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     LARGE(mm, (int64_t)2048 * 2048 * 2048)},
+    {.op = "et_vk::linear_dW",
+     .name = "2048x2048 over 4096",
+     HONE_INPUTS(HONE_F32(4096, 2048), HONE_F32(4096, 2048)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)),
+     LARGE(linear_dw, (int64_t)4096 * 2048 * 2048)},
     {.op = NULL},
 };

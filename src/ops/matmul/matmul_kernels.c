@@ -2,13 +2,26 @@
 // The words of a product for a GPU.
 #include "ops/matmul/matmul_kernels.h"
 
-enum { TILE = 64 };
+enum {
+    TILE = 64,
+    TILE_LARGE = 128,
+    ENOUGH_LARGE = 96, // groups of large tiles that keep a GPU busy
+};
+
+static int64_t tiles_of(int64_t size, int64_t tile) {
+    return (size + tile - 1) / tile;
+}
 
 hone_kernel_dispatch *hone_gemm_kernel_add(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
     const hone_gemm *const g = kernel->gemm;
     const int64_t batch = kernel->batch ? kernel->batch : 1;
-    const int64_t across = (g->n + TILE - 1) / TILE, down = (g->m + TILE - 1) / TILE;
-    hone_kernel_dispatch *const d = hone_kernel_add(list, kernel->entry, (uint64_t)(batch * across * down));
+    const bool large =
+        batch * tiles_of(g->n, TILE_LARGE) * tiles_of(g->m, TILE_LARGE) >= ENOUGH_LARGE && g->m > TILE && g->n > TILE;
+    const int64_t tile = large ? TILE_LARGE : TILE;
+    const int64_t across = tiles_of(g->n, tile), down = tiles_of(g->m, tile);
+    const char *entry = large ? kernel->entry_large : kernel->entry;
+    if (!entry) entry = large ? "matmul.matmul_large" : "matmul.matmul";
+    hone_kernel_dispatch *const d = hone_kernel_add(list, entry, (uint64_t)(batch * across * down));
     hone_kernel_bind(list, d, kernel->left);
     hone_kernel_bind(list, d, kernel->right);
     hone_kernel_bind(list, d, kernel->out);

@@ -8,7 +8,7 @@
 
 // What a product binds. `gemm` says the sizes and how the operands lie; its pointers are not read.
 typedef struct hone_gemm_kernel {
-    const char *entry;
+    const char *entry, *entry_large; // with tiles of 64 and of 128; NULL: matmul's own
     const hone_gemm *gemm;
     const hone_tensor *left, *right, *out, *start; // start may be NULL, or be `out`
     int64_t batch;                                 // products one behind another; 0 means 1
