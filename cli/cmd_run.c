@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // hone run: calls an ExecuTorch program with arrays from files, once or step by step.
+#include "run.h"
+
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "commands.h"
-#include "formats/npy.h"
+#include "base/file.h"
 #include "train/schedule.h"
-
-typedef struct run_settings {
-    cli_common common;
-    cli_texts inputs, set;
-    const char *output, *calls, *method, *save;
-    bool live;
-    int schedule;
-    int64_t warmup;
-    double rate_min;
-} run_settings;
 
 static const char *const schedules[] = {"constant", "linear", "cosine", NULL};
 
 static const cli_option options[] = {
     {CLI_HEADING, .help = "What goes in and comes out"},
     {CLI_TEXTS, "input", 'i', "FILE.npy", offsetof(run_settings, inputs),
-     .help = "an input; repeat it, in the order of the program, or as NAME=FILE.npy"},
+     .help =
+         "an input; repeat it, in the order of the program, or as NAME=FILE.npy, which leaves the order to the others"},
     {CLI_TEXT, "calls", .value = "FOLDER", .offset = offsetof(run_settings, calls),
      .help =
          "one call after another: in_0_0.npy, in_0_1.npy .. are the inputs of the first, in_1_0.npy .. of the second; "
@@ -38,8 +32,9 @@ static const cli_option options[] = {
      .help = "the method to call (forward)"},
     {CLI_HEADING, .help = "Numbers that change from step to step"},
     {CLI_FLAG, "live", .offset = offsetof(run_settings, live),
-     .help = "bias corrections by the count of calls, n_valid by the labels given, lr by the schedule; otherwise the "
-             "file's numbers are replayed"},
+     .help = "bias corrections by the count of calls (which --save keeps), n_valid by the labels given, lr by the "
+             "schedule; "
+             "otherwise the file's numbers are replayed"},
     {CLI_TEXTS, "set", .value = "NAME=VALUE", .offset = offsetof(run_settings, set),
      .help = "lr, beta1, beta2, eps, weight_decay, bias_correction1, bias_correction2 or n_valid; may be repeated"},
     {CLI_CHOICE, "schedule", .value = "NAME", .offset = offsetof(run_settings, schedule), .words = schedules,
@@ -51,118 +46,54 @@ static const cli_option options[] = {
     {CLI_END},
 };
 
-typedef struct running {
-    run_settings *settings;
-    hone_device *device;
-    hone_pte *pte;
-    hone_tensor *inputs; // [input_count], data owned
-    hone_tensor *outputs;
-    size_t input_count, output_count;
-    int64_t calls;   // in all
-    bool step_files; // in_<step>_<i>.npy
-    double rate;     // lr before the schedule
-    bool has_rate;   // the program reads one, and the schedule gives it
-    double seconds;  // of calls so far
-    hone_text path;
-} running;
-
-// --- files ----------------------------------------------------------------------------------------------------------
-
-static hone_status calls_path(running *r, int64_t step, size_t index, hone_error *error) {
-    hone_text_clear(&r->path);
-    if (r->step_files) {
-        hone_text_print(&r->path, "%s/in_%" PRId64 "_%zu.npy", r->settings->calls, step, index);
-    } else {
-        hone_text_print(&r->path, "%s/in_%zu.npy", r->settings->calls, index);
-    }
-    return hone_text_status(&r->path, error);
-}
-
-// How many calls the folder holds, and which names it uses.
-static hone_status count_calls(running *r, hone_error *error) {
-    r->calls = 1;
-    if (!r->settings->calls) return HONE_OK;
-    HONE_FAIL_IF(!hone_path_is_folder(r->settings->calls), error, NOT_FOUND, "'%s' is not a folder",
-                 r->settings->calls);
-    r->step_files = true;
-    for (int64_t step = 0;; step++) {
-        HONE_TRY(calls_path(r, step, 0, error));
-        if (hone_path_exists(r->path.bytes)) continue;
-        r->step_files = step > 0;
-        if (step > 0) r->calls = step;
-        return HONE_OK;
-    }
-}
-
-// The file of an input by --input: the i-th that is not "NAME=", or the one that names it.
-static const char *input_path(const running *r, size_t index) {
-    const cli_texts *const texts = &r->settings->inputs;
-    size_t place = 0;
-    const char *in_order = NULL;
-    for (size_t i = 0; i < texts->count; i++) {
-        const char *const equals = strchr(texts->items[i], '=');
-        size_t named = SIZE_MAX;
-        for (size_t j = 0; equals && j < r->input_count; j++) {
-            const char *const name = hone_pte_input(r->pte, j)->name;
-            const size_t length = (size_t)(equals - texts->items[i]);
-            if (strlen(name) == length && strncmp(name, texts->items[i], length) == 0) named = j;
-        }
-        if (named == index) return equals + 1;
-        if (named == SIZE_MAX && place++ == index) in_order = texts->items[i];
-    }
-    return in_order;
-}
-
-static hone_status read_inputs(running *r, int64_t step, hone_error *error) {
-    for (size_t i = 0; i < r->input_count; i++) {
-        const char *path = NULL;
-        if (r->settings->calls) {
-            HONE_TRY(calls_path(r, step, i, error));
-            path = r->path.bytes;
-        } else {
-            path = input_path(r, i);
-            HONE_FAIL_IF(!path, error, INVALID_ARGUMENT, "input %zu (%s) of %zu is missing: give --input FILE.npy", i,
-                         hone_pte_input(r->pte, i)->name, r->input_count);
-        }
-        hone_free(r->inputs[i].data);
-        r->inputs[i].data = NULL;
-        HONE_TRY(hone_npy_read(path, &r->inputs[i], error));
-    }
-    return HONE_OK;
-}
-
-static hone_status write_outputs(running *r, int64_t step, hone_error *error) {
-    if (!r->settings->output) return HONE_OK;
-    for (size_t i = 0; i < r->output_count; i++) {
-        hone_text_clear(&r->path);
-        if (r->step_files) {
-            hone_text_print(&r->path, "%s%" PRId64 "_%zu.npy", r->settings->output, step, i);
-        } else {
-            hone_text_print(&r->path, "%s%zu.npy", r->settings->output, i);
-        }
-        HONE_TRY(hone_text_status(&r->path, error));
-        HONE_TRY(hone_npy_write(r->path.bytes, &r->outputs[i], error));
-    }
-    return HONE_OK;
-}
-
 // --- numbers --------------------------------------------------------------------------------------------------------
 
-static hone_status set_numbers(running *r, hone_error *error) {
-    const cli_texts *const texts = &r->settings->set;
-    bool rate_set = false;
+typedef struct setting {
+    char name[64];
+    double value;
+} setting;
+
+// NAME=VALUE.
+static hone_status parse_setting(const char *text, setting *out, hone_error *error) {
+    const char *const equals = strchr(text, '=');
+    const size_t length = equals ? (size_t)(equals - text) : 0;
+    HONE_FAIL_IF(!equals || length == 0 || length >= sizeof out->name, error, INVALID_ARGUMENT,
+                 "--set must be NAME=VALUE, as lr=0.001, not '%.100s'", text);
+    memcpy(out->name, text, length);
+    out->name[length] = 0;
+    if (cli_parse_number(equals + 1, &out->value)) return HONE_OK;
+    char *end;
+    const bool vast = isinf(strtod(equals + 1, &end)) && *end == 0 && strspn(equals + 1, "+-.eE0123456789") > 1;
+    HONE_FAIL_IF(vast, error, INVALID_ARGUMENT, "--set %.100s: the number is beyond all that can be computed with",
+                 text);
+    HONE_FAIL(error, INVALID_ARGUMENT, "--set %.100s: what stands behind '=' must be a number, as in lr=0.001", text);
+}
+
+// What --set has that is wrong with any program.
+static hone_status check_settings(const cli_texts *texts, hone_error *error) {
+    setting one, other;
     for (size_t i = 0; i < texts->count; i++) {
-        char name[64];
-        double value;
-        const char *const equals = strchr(texts->items[i], '=');
-        HONE_FAIL_IF(!equals || (size_t)(equals - texts->items[i]) >= sizeof name ||
-                         !cli_parse_number(equals + 1, &value),
-                     error, INVALID_ARGUMENT, "--set must be NAME=VALUE, as lr=0.001, not '%.100s'", texts->items[i]);
-        snprintf(name, sizeof name, "%.*s", (int)(equals - texts->items[i]), texts->items[i]);
-        HONE_TRY(hone_pte_set(r->pte, name, value, error));
-        rate_set = rate_set || strcmp(name, "lr") == 0;
+        HONE_TRY(parse_setting(texts->items[i], &one, error));
+        for (size_t j = 0; j < i; j++) {
+            HONE_TRY(parse_setting(texts->items[j], &other, error));
+            HONE_FAIL_IF(strcmp(one.name, other.name) == 0, error, INVALID_ARGUMENT,
+                         "--set gives %s twice, as %.100s and as %.100s", one.name, texts->items[j], texts->items[i]);
+        }
     }
-    for (size_t i = 0; i < hone_pte_scalar_count(r->pte) && r->settings->live; i++) {
+    return HONE_OK;
+}
+
+static hone_status set_numbers(running *r, hone_error *error) {
+    const run_settings *const s = r->settings;
+    HONE_FAIL_IF((s->live || s->set.count > 0) && hone_pte_scalar_count(r->pte) == 0, error, INVALID_ARGUMENT,
+                 "'%s' has no numbers that change from step to step (no adamw_step, no fused_ce): leave --%s out",
+                 r->program, s->live ? "live" : "set");
+    for (size_t i = 0; i < s->set.count; i++) {
+        setting one;
+        HONE_TRY(parse_setting(s->set.items[i], &one, error));
+        HONE_TRY(hone_pte_set(r->pte, one.name, one.value, error));
+    }
+    for (size_t i = 0; i < hone_pte_scalar_count(r->pte) && s->live; i++) {
         const hone_pte_scalar scalar = hone_pte_scalar_at(r->pte, i);
         if (strcmp(scalar.name, "lr") != 0) continue;
         r->rate = scalar.value;
@@ -253,19 +184,26 @@ static hone_status show_end(const running *r, hone_error *error) {
 
 // --- the run --------------------------------------------------------------------------------------------------------
 
-static hone_status open_program(running *r, const char *path, hone_error *error) {
+// Notes that what went wrong is one of these, and then a matter of the command line.
+static hone_status misuse(running *r, hone_status status) {
+    r->misused = status == HONE_INVALID_ARGUMENT || status == HONE_NOT_FOUND;
+    return status;
+}
+
+static hone_status open_program(running *r, hone_error *error) {
     const run_settings *const s = r->settings;
     const hone_device_description description = {.name = s->common.device, .threads = (int)s->common.threads};
     const hone_pte_options wanted = {.method = s->method, .live = s->live};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &r->device, error), error);
+    HONE_TRY(misuse(r, status));
+    status = hone_pte_open(r->device, r->program, &wanted, &r->pte, error);
+    r->misused = status == HONE_NOT_FOUND && s->method && hone_path_exists(r->program); // no such method
     HONE_TRY(status);
-    HONE_TRY(hone_pte_open(r->device, path, &wanted, &r->pte, error));
     hone_pte_profile(r->pte, s->common.verbose || s->common.json);
     r->input_count = hone_pte_input_count(r->pte);
     r->output_count = hone_pte_output_count(r->pte);
-    HONE_FAIL_IF(s->inputs.count > r->input_count, error, INVALID_ARGUMENT,
-                 "%zu inputs are given, but the program takes %zu", s->inputs.count, r->input_count);
+    HONE_TRY(HONE_NEW_ARRAY(&r->paths, r->input_count, "inputs", error));
     HONE_TRY(HONE_NEW_ARRAY(&r->inputs, r->input_count, "inputs", error));
     return HONE_NEW_ARRAY(&r->outputs, r->output_count, "outputs", error);
 }
@@ -273,7 +211,7 @@ static hone_status open_program(running *r, const char *path, hone_error *error)
 static hone_status call(running *r, int64_t step, hone_error *error) {
     hone_status status;
     if (cli_interrupted()) return cli_stopped(error);
-    HONE_TRY(read_inputs(r, step, error));
+    HONE_TRY(run_read_inputs(r, step, error));
     HONE_TRY(set_rate(r, step, error));
     const double start = hone_clock_seconds();
     CLI_WAIT(status, hone_pte_run(r->pte, r->inputs, r->input_count, r->outputs, r->output_count, error), error);
@@ -281,14 +219,16 @@ static hone_status call(running *r, int64_t step, hone_error *error) {
     if (status != HONE_OK && r->step_files) hone_error_prefix(error, "call %" PRId64, step);
     HONE_TRY(status);
     r->seconds += seconds;
-    HONE_TRY(write_outputs(r, step, error));
+    HONE_TRY(run_write_outputs(r, step, error));
     return show_call(r, step, seconds, error);
 }
 
-static hone_status run_all(running *r, const char *path, hone_error *error) {
-    HONE_TRY(open_program(r, path, error));
-    HONE_TRY(set_numbers(r, error));
-    HONE_TRY(count_calls(r, error));
+static hone_status run_all(running *r, hone_error *error) {
+    HONE_TRY(misuse(r, check_settings(&r->settings->set, error)));
+    HONE_TRY(open_program(r, error));
+    HONE_TRY(misuse(r, set_numbers(r, error)));
+    HONE_TRY(run_find_inputs(r, error));
+    HONE_TRY(run_check_outputs(r, error));
     for (int64_t step = 0; step < r->calls; step++) HONE_TRY(call(r, step, error));
     if (r->settings->save) {
         hone_status status;
@@ -305,15 +245,17 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     if (!settings->live && (settings->schedule || settings->warmup || settings->rate_min != 0))
         return cli_usage("--schedule, --warmup and --lr-min need --live");
     cli_interrupt_watch(NULL);
-    running r = {.settings = settings};
+    running r = {.settings = settings, .program = arguments[0]};
     hone_error error = {0};
-    const hone_status status = run_all(&r, arguments[0], &error);
+    const hone_status status = run_all(&r, &error);
     hone_pte_close(r.pte);
     for (size_t i = 0; i < r.input_count && r.inputs; i++) hone_free(r.inputs[i].data);
     hone_free(r.inputs);
     hone_free(r.outputs);
+    hone_free(r.paths);
     hone_text_clear(&r.path);
     hone_device_close(r.device);
+    if (status != HONE_OK && r.misused) return cli_usage("%s", error.message);
     return status == HONE_OK ? CLI_DONE : cli_fail(&error);
 }
 

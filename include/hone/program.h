@@ -55,7 +55,7 @@ HONE_API bool hone_pte_find_output(const hone_pte *pte, const char *name, size_t
 // May return HONE_PENDING: call again with the same arguments until it is done.
 HONE_API HONE_MUST_USE hone_status hone_pte_run(hone_pte *pte, const hone_tensor *inputs, size_t input_count,
                                                 hone_tensor *outputs, size_t output_count, hone_error *error);
-// Calls since the program was opened or reset.
+// Calls so far: since the program was opened or reset, and before that those of the program that hone_pte_save wrote.
 HONE_API int64_t hone_pte_step(const hone_pte *pte);
 
 // --- state ----------------------------------------------------------------------------------------------------------
@@ -66,9 +66,12 @@ HONE_API const hone_pte_port *hone_pte_state(const hone_pte *pte, size_t index);
 HONE_API HONE_MUST_USE hone_status hone_pte_state_read(hone_pte *pte, size_t index, void *data, hone_error *error);
 HONE_API HONE_MUST_USE hone_status hone_pte_state_write(hone_pte *pte, size_t index, const void *data,
                                                         hone_error *error);
-// Everything as the file has it, and no calls yet.
+// Everything as the file has it, its count of calls too.
 HONE_API HONE_MUST_USE hone_status hone_pte_reset(hone_pte *pte, hone_error *error);
-// The program as a file again, with the state as it is now in place of what it began with. May return HONE_PENDING.
+// Whether hone_pte_save can write this program; otherwise it says why not.
+HONE_API HONE_MUST_USE hone_status hone_pte_check_save(hone_pte *pte, hone_error *error);
+// The program as a file again, with the state as it is now in place of what it began with, and the count of calls, from
+// which live bias corrections go on. May return HONE_PENDING.
 HONE_API HONE_MUST_USE hone_status hone_pte_save(hone_pte *pte, const char *path, hone_error *error);
 
 // --- numbers that may be set ----------------------------------------------------------------------------------------

@@ -101,6 +101,11 @@ static hone_status read_dtype(description *in, hone_error *error) {
         in->has_dtype = true;
         return HONE_OK;
     }
+    for (size_t i = 0; i < sizeof codes / sizeof *codes && code[0] == '>'; i++) {
+        HONE_FAIL_IF(strcmp(codes[i].code + 1, code + 1) == 0, error, UNSUPPORTED,
+                     "'%s' holds big-endian values ('%s'): save array.astype('%s'), which hone reads", in->file, code,
+                     codes[i].code);
+    }
     HONE_FAIL(error, UNSUPPORTED,
               "'%s' holds values of NumPy's type '%s'; hone reads little-endian f2, f4, f8, i1, i4, i8, u1 "
               "and bool",
@@ -183,6 +188,13 @@ done:
     return status;
 }
 
+// The first byte that is neither 0 nor 1; `count` if there is none.
+static size_t find_odd(const uint8_t *values, size_t count) {
+    size_t i = 0;
+    while (i < count && values[i] <= 1) i++;
+    return i;
+}
+
 static hone_status read_values(hone_cursor *cursor, hone_tensor *out, hone_error *error) {
     const size_t bytes = hone_type_bytes(&out->type);
     const uint64_t left = hone_cursor_left(cursor);
@@ -198,8 +210,13 @@ static hone_status read_values(hone_cursor *cursor, hone_tensor *out, hone_error
         hone_free(values);
         return status;
     }
-    if (out->type.dtype == HONE_DTYPE_BOOL) {
-        for (size_t i = 0; i < bytes; i++) values[i] = values[i] != 0;
+    const size_t odd = out->type.dtype == HONE_DTYPE_BOOL ? find_odd(values, bytes) : bytes;
+    if (odd < bytes) {
+        hone_error_set(error, HONE_BAD_FORMAT,
+                       "'%s': element %zu is no truth value, for its byte is %d: save array != 0, or the values as u1",
+                       cursor->source->name, odd, values[odd]);
+        hone_free(values);
+        return HONE_BAD_FORMAT;
     }
     out->data = values;
     return HONE_OK;

@@ -60,7 +60,8 @@ DEFINE_SYMBOL(le, true, a <= b)
 DEFINE_SYMBOL(gt, true, a > b)
 DEFINE_SYMBOL(ge, true, a >= b)
 
-// A number that stands in a tensor: it must come from an input, whose elements the host has at hand.
+// A number that stands in a tensor, at [0, .., index, .., 0]. Shapes are planned with it, so the host must have it at hand
+// before anything runs: the tensor must be an input, as ExecuTorch wants it too.
 hone_status pte_emit_select_as_symint(const pte_site *site, hone_error *error) {
     pte_builder *const b = site->b;
     pte_entry *const entry = b->entry;
@@ -72,11 +73,18 @@ hone_status pte_emit_select_as_symint(const pte_site *site, hone_error *error) {
     HONE_TRY(dimension(site, &type, 1, &dim, error));
     HONE_TRY(pte_integer(site, 2, &place, error));
     const pte_origin origin = pte_origin_of(b, self);
-    if (type.rank != 1 || origin.tie != PTE_IN_ORDER || type.dtype == HONE_DTYPE_F32)
-        HONE_FAIL(error, BAD_FORMAT, "the number must stand in a vector of whole numbers that is an input");
-    if (place < -type.dims[0] || place >= type.dims[0])
-        HONE_FAIL(error, BAD_FORMAT, "there is no element %" PRId64 " in %" PRId64, place, type.dims[0]);
-    if (place < 0) place += type.dims[0];
+    if (origin.tie != PTE_IN_ORDER)
+        HONE_FAIL(error, UNSUPPORTED,
+                  "the number must stand in an input: one that the program computes is not at hand "
+                  "when its shapes are planned");
+    const hone_dtype given = b->pte->inputs[origin.input].type.dtype;
+    if (type.dtype == HONE_DTYPE_F32 || given == HONE_DTYPE_F32 || given == HONE_DTYPE_F64 || given == HONE_DTYPE_F16)
+        HONE_FAIL(error, UNSUPPORTED, "the number must be a whole one, but input %" PRIu32 " holds floats",
+                  origin.input);
+    if (place < -type.dims[dim] || place >= type.dims[dim] || hone_type_elements(&type) == 0)
+        HONE_FAIL(error, BAD_FORMAT, "there is no element %" PRId64 " in %" PRId64, place, type.dims[dim]);
+    if (place < 0) place += type.dims[dim];
+    for (int d = dim + 1; d < type.rank; d++) place *= type.dims[d];
     const int64_t value = b->inputs ? pte_integer_at(&b->inputs[origin.input], place) : 0;
     HONE_TRY(
         HONE_GROW(&entry->readings, &entry->reading_capacity, entry->reading_count + 1, "numbers of a program", error));

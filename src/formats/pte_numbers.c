@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of a program that change from step to step: as the file has them, as the caller sets them, or live.
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -46,11 +47,34 @@ hone_pte_scalar hone_pte_scalar_at(const hone_pte *pte, size_t index) {
     return out;
 }
 
+// Operators compute in f32: what leaves its range, or what a formula divides by as 0, would make every parameter NaN.
+static hone_status check_range(pte_number kind, double value, hone_error *error) {
+    static const struct {
+        double low, high;
+        bool below; // also as f32 it must stay below `high`
+        const char *text;
+    } ranges[PTE_NUMBERS] = {
+        [PTE_LR] = {0, FLT_MAX, false, "from 0 to 3.4e38"},
+        [PTE_BETA1] = {0, 1, true, "at least 0 and below 1"},
+        [PTE_BETA2] = {0, 1, true, "at least 0 and below 1"},
+        [PTE_EPS] = {0, FLT_MAX, false, "from 0 to 3.4e38, as 1e-8"},
+        [PTE_WEIGHT_DECAY] = {0, FLT_MAX, false, "from 0 to 3.4e38, as 0.01"},
+        [PTE_CORRECTION1] = {FLT_MIN, 1, false, "above 0 and up to 1; 1 - beta1^step is meant"},
+        [PTE_CORRECTION2] = {FLT_MIN, 1, false, "above 0 and up to 1; 1 - beta2^step is meant"},
+        [PTE_N_VALID] = {1, FLT_MAX, false, "at least 1, the number of labels that count"},
+    };
+    const bool fits = value >= ranges[kind].low && value <= ranges[kind].high &&
+                      !(ranges[kind].below && (float)value >= (float)ranges[kind].high);
+    HONE_FAIL_IF(!fits, error, INVALID_ARGUMENT, "%s cannot be %g: it must be %s", pte_number_names[kind], value,
+                 ranges[kind].text);
+    return HONE_OK;
+}
+
 hone_status hone_pte_set(hone_pte *pte, const char *name, double value, hone_error *error) {
     size_t found = 0;
     for (size_t i = 0; i < pte->scalar_count; i++) {
         if (strcmp(pte_number_names[pte->scalars[i].kind], name) != 0) continue;
-        HONE_FAIL_IF(!isfinite(value), error, INVALID_ARGUMENT, "%s cannot be %g", name, value);
+        if (found == 0) HONE_TRY(check_range(pte->scalars[i].kind, value, error));
         pte->scalars[i].value = value;
         pte->scalars[i].set = true;
         found++;

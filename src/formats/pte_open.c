@@ -179,6 +179,7 @@ static hone_status open_file(hone_pte *pte, const char *method, hone_error *erro
     HONE_TRY(open_scopes(pte, error));
     HONE_TRY(open_ports(pte, error));
     HONE_TRY(name_gradients(pte, error));
+    HONE_TRY(pte_step_read(pte, error));
     return pte_scan(pte, error);
 }
 

@@ -216,6 +216,7 @@ static const pte_op table[] = {
     EMIT("ge", NULL, AS_IS, sym_ge),
     EMIT("executorch_prim::ge.Scalar", NULL, AS_IS, sym_ge),
     EMIT("et_vk.select_as_symint.default", NULL, AS_IS, select_as_symint),
+    {.name = "aten.sym_constrain_range.default", .emit = pte_emit_nothing, .in_place = true},
     {.name = "sym_constrain_range_for_size.default", .emit = pte_emit_nothing, .in_place = true},
     {.name = "_assert_scalar.default", .emit = pte_emit_nothing, .in_place = true},
 };

@@ -162,7 +162,7 @@ struct hone_pte {
     size_t scalar_count, scalar_capacity;
     double *live; // [scalar_count] as given with a submit
     bool is_live;
-    int64_t step;
+    int64_t step, file_step; // calls so far; those that the file had behind it when it was saved
 
     pte_entry *entries[PTE_PLANS];
     size_t entry_count;
@@ -243,6 +243,11 @@ void pte_entry_add(hone_pte *pte, pte_entry *entry); // takes it
 // Buffers, plan, arena and program. May return HONE_PENDING.
 HONE_MUST_USE hone_status pte_entry_prepare(hone_pte *pte, pte_entry *entry, hone_error *error);
 void pte_entries_clear(hone_pte *pte);
+
+// --- pte_save.c -------------------------------------------------------------------------------------------------------
+
+// Fills in step and file_step.
+HONE_MUST_USE hone_status pte_step_read(hone_pte *pte, hone_error *error);
 
 // --- pte_numbers.c --------------------------------------------------------------------------------------------------
 

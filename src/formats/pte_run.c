@@ -263,7 +263,7 @@ hone_status hone_pte_reset(hone_pte *pte, hone_error *error) {
     for (size_t i = 0; i < pte->state_count; i++) {
         if (pte->states[i].buffer && !pte->states[i].scratch) HONE_TRY(pte_state_begin(pte, &pte->states[i], error));
     }
-    pte->step = 0;
+    pte->step = pte->file_step;
     pte->phase = PTE_IDLE;
     return HONE_OK;
 }

@@ -5,6 +5,9 @@
 // bytes of its own in the data behind the delegate's description (pte_blob.c), and its VkBytes the place there. Segments
 // behind a grown delegate move up by a multiple of their alignment. All fields that change are stored in the file already,
 // for none of them is at its default; what a second save meets is in place and only gets new bytes.
+//
+// The count of calls, which live bias corrections follow, has no field in the format. It is the last 16 bytes of the own
+// data of the delegate that holds state, "HoneStep" and a u64: nothing else refers to them, and other readers pass over them.
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +16,8 @@
 
 #define SEGMENT_ALIGNMENT 128
 #define RAW_ALIGNMENT     16
+#define STEP_MARK         "HoneStep"
+#define STEP_BYTES        16
 
 typedef struct moved_segment {
     hone_pte_range range; // in the file
@@ -115,7 +120,6 @@ static hone_status place_state(saver *s, const pte_state *state, const void *hos
     hone_pte_blob *const blob = &pte->blobs[state->delegate];
     hone_pte_value value;
     HONE_TRY(hone_pte_blob_value(blob, state->value, &value, error));
-    HONE_TRY(check_alone(pte, state, value.constant, error));
     HONE_TRY(copy_blob(s, state->delegate, error));
     uint8_t *const data = s->blobs[state->delegate];
     const hone_pte_range raw = blob->raw;
@@ -134,6 +138,43 @@ static hone_status place_state(saver *s, const pte_state *state, const void *hos
     const uint64_t offset = at - begin;
     memcpy(s->blobs[state->delegate] + (flat->place - blob->whole.offset) + place, &offset, sizeof offset);
     return encode(state, host, s->blobs[state->delegate] + at, error);
+}
+
+// --- the count of calls -----------------------------------------------------------------------------------------------
+
+hone_status pte_step_read(hone_pte *pte, hone_error *error) {
+    for (uint32_t d = 0; d < pte->method.delegates.count; d++) {
+        const hone_pte_range raw = pte->blobs[d].raw;
+        uint8_t bytes[STEP_BYTES];
+        uint64_t step;
+        if (raw.bytes < STEP_BYTES) continue;
+        HONE_TRY(hone_source_read(pte->file->source, raw.offset + raw.bytes - STEP_BYTES, bytes, STEP_BYTES,
+                                  "the count of calls", error));
+        if (memcmp(bytes, STEP_MARK, 8) != 0) continue;
+        memcpy(&step, bytes + 8, sizeof step);
+        HONE_FAIL_IF(step > (uint64_t)1 << 53, error, BAD_FORMAT,
+                     "'%s', byte %" PRIu64 ": its count of calls is %" PRIu64 ": the file is damaged",
+                     pte->file->flat.file, raw.offset + raw.bytes - 8, step);
+        if ((int64_t)step > pte->file_step) pte->file_step = (int64_t)step;
+    }
+    pte->step = pte->file_step;
+    return HONE_OK;
+}
+
+// Behind the own data of the first delegate that has state; what an earlier save left there is replaced.
+static hone_status place_step(saver *s, hone_error *error) {
+    hone_pte *const pte = s->pte;
+    uint32_t d = 0;
+    while (d < pte->method.delegates.count && !s->blobs[d]) d++;
+    if (d == pte->method.delegates.count || pte->step == 0) return HONE_OK;
+    size_t at = s->blob_bytes[d] - STEP_BYTES; // a blob has 30 bytes at least
+    uint32_t begin;
+    if (pte->blobs[d].raw.bytes < STEP_BYTES || memcmp(s->blobs[d] + at, STEP_MARK, 8) != 0)
+        HONE_TRY(grow_blob(s, (int)d, STEP_BYTES, &at, &begin, error));
+    const uint64_t step = (uint64_t)pte->step;
+    memcpy(s->blobs[d] + at, STEP_MARK, 8);
+    memcpy(s->blobs[d] + at + 8, &step, sizeof step);
+    return HONE_OK;
 }
 
 // --- segments -------------------------------------------------------------------------------------------------------
@@ -245,13 +286,16 @@ static hone_status write_file(saver *s, const char *path, hone_error *error) {
     return hone_output_commit(&s->output, error);
 }
 
-static hone_status check_states(const hone_pte *pte, hone_error *error) {
+hone_status hone_pte_check_save(hone_pte *pte, hone_error *error) {
     for (size_t i = 0; i < pte->listed_count; i++) {
         const pte_state *const state = &pte->states[pte->listed[i]];
         const bool blob = state->delegate >= 0 && state->initial;
         HONE_FAIL_IF(!blob || pte->blobs[state->delegate].whole.offset < pte->file->flat.size, error, UNSUPPORTED,
                      "'%s': %s cannot be saved: the file has no place for what it begins with", pte->file->flat.file,
                      state->port.name);
+        hone_pte_value value;
+        HONE_TRY(hone_pte_blob_value(&pte->blobs[state->delegate], state->value, &value, error));
+        HONE_TRY(check_alone(pte, state, value.constant, error));
     }
     return HONE_OK;
 }
@@ -264,13 +308,14 @@ static hone_status save(saver *s, const char *path, hone_error *error) {
     HONE_TRY(HONE_NEW_ARRAY(&s->blob_room, delegates, "the delegates of a program", error));
     for (size_t i = 0; i < pte->listed_count; i++)
         HONE_TRY(place_state(s, &pte->states[pte->listed[i]], pte->saved[i], error));
+    HONE_TRY(place_step(s, error));
     HONE_TRY(list_segments(s, error));
     HONE_TRY(patch_description(s, error));
     return write_file(s, path, error);
 }
 
 hone_status hone_pte_save(hone_pte *pte, const char *path, hone_error *error) {
-    HONE_TRY(check_states(pte, error));
+    HONE_TRY(hone_pte_check_save(pte, error));
     HONE_TRY(read_states(pte, error));
     saver s = {.pte = pte};
     const hone_status status = save(&s, path, error);

@@ -101,6 +101,8 @@ static void lies_are_refused(void **state) {
     const char *const bad = "cannot be read";
     refuses(4, "{}", 0, HONE_UNSUPPORTED, "version 4");
     refuses(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", 4, HONE_UNSUPPORTED, "'>f4'");
+    refuses(1, "{'descr': '>i8', 'fortran_order': False, 'shape': (1,)}", 8, HONE_UNSUPPORTED, "astype('<i8')");
+    refuses(1, "{'descr': '>c8', 'fortran_order': False, 'shape': (1,)}", 8, HONE_UNSUPPORTED, "little-endian f2");
     refuses(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", 8, HONE_UNSUPPORTED, "'<c8'");
     refuses(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2)}", 16, HONE_UNSUPPORTED, "Fortran");
     refuses(1, "{'descr': '<f4', 'fortran_order': 7, 'shape': (2, 2)}", 16, HONE_BAD_FORMAT, bad);

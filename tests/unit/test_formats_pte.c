@@ -329,6 +329,10 @@ static void numbers_are_replayed_set_or_live(void **state) {
         assert_int_equal(hone_pte_set(pte, "momentum", 1, &error), HONE_NOT_FOUND);
         assert_non_null(strstr(error.message, "it has lr, beta1"));
         assert_int_equal(hone_pte_set(pte, "lr", NAN, &error), HONE_INVALID_ARGUMENT);
+        assert_int_equal(hone_pte_set(pte, "lr", 1e39, &error), HONE_INVALID_ARGUMENT);
+        assert_int_equal(hone_pte_set(pte, "beta2", 0.99999999, &error), HONE_INVALID_ARGUMENT); // 1 as f32
+        assert_int_equal(hone_pte_set(pte, "bias_correction1", 0, &error), HONE_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.message, "above 0 and up to 1"));
         hone_pte_close(pte);
         free(bytes);
     }
@@ -408,6 +412,77 @@ static void a_saved_program_goes_on(void **state) {
     unlink("mlp.pte");
 }
 
+static void run_made(hone_pte *pte, int first, int count, hone_tensor *out) {
+    for (int t = first; t < first + count; t++) {
+        float gradient = (float)t - 2.5f;
+        const hone_tensor in = {.type = hone_type(HONE_DTYPE_F32, 1, (int64_t)1), .data = &gradient};
+        OK(run(pte, &in, out, &why));
+    }
+}
+
+// k calls, saved, k more: as 2k at once, bit for bit, with the bias corrections of steps k + 1 and on.
+static void a_saved_program_goes_on_counting(void **state) {
+    (void)state;
+    enum { HALF = 4 };
+    const hone_pte_options live = {.live = true};
+    size_t size;
+    hone_tensor out;
+    uint8_t *const bytes = make_adamw(0.5, &size);
+    hone_pte *pte = open_bytes(bytes, size, &live);
+    run_made(pte, 1, 2 * HALF, &out);
+    const float whole = at(&out, 0);
+    hone_pte_close(pte);
+    pte = open_bytes(bytes, size, &live);
+    run_made(pte, 1, HALF, &out);
+    OK(hone_pte_save(pte, "half.pte", &why));
+    hone_pte_close(pte);
+    for (int round = 0; round < 3; round++) { // saved again before any call: the count stays
+        OK(hone_pte_open(device, "half.pte", &live, &pte, &why));
+        assert_int_equal(hone_pte_step(pte), HALF);
+        if (round < 2) OK(hone_pte_save(pte, "half.pte", &why));
+        if (round < 2) hone_pte_close(pte);
+    }
+    for (int round = 0; round < 2; round++) {
+        run_made(pte, HALF + 1, HALF, &out);
+        assert_true(at(&out, 0) == whole);
+        assert_int_equal(hone_pte_step(pte), 2 * HALF);
+        OK(hone_pte_reset(pte, &why)); // as the file has it
+        assert_int_equal(hone_pte_step(pte), HALF);
+    }
+    hone_pte_close(pte);
+    double p = 1, m = 0, v = 0, wanted = 0;
+    for (int t = 1; t <= 2 * HALF; t++)
+        wanted = adamw(&p, &m, &v, t - 2.5, 0.01, 0.01, 1 - pow(0.9, t), 1 - pow(0.999, t));
+    assert_true(fabs(whole - wanted) < 1e-6);
+    free(bytes);
+    unlink("half.pte");
+}
+
+static void a_count_of_calls_that_cannot_be_is_refused(void **state) {
+    (void)state;
+    size_t size, at_mark = 0;
+    hone_tensor out;
+    uint8_t *bytes = make_adamw(0.5, &size);
+    hone_pte *pte = open_bytes(bytes, size, NULL);
+    run_made(pte, 1, 1, &out);
+    OK(hone_pte_save(pte, "one.pte", &why));
+    hone_pte_close(pte);
+    free(bytes);
+    bytes = (uint8_t *)scratch_read("one.pte", &size);
+    for (size_t i = 0; i + 8 <= size; i++)
+        if (memcmp(bytes + i, "HoneStep", 8) == 0) at_mark = i;
+    assert_true(at_mark > 0);
+    memset(bytes + at_mark + 8, 0xff, 8);
+    hone_source *source;
+    hone_error error;
+    OK(hone_memory_source(bytes, size, "made.pte", &source, &why));
+    assert_int_equal(hone_pte_open_source(device, source, NULL, &pte, &error), HONE_BAD_FORMAT);
+    assert_non_null(strstr(error.message, "count of calls"));
+    hone_source_close(&source);
+    free(bytes);
+    unlink("one.pte");
+}
+
 // --- memory ---------------------------------------------------------------------------------------------------------
 
 static hone_status use(const char *name, hone_error *error) {
@@ -456,6 +531,8 @@ int main(void) {
         cmocka_unit_test(numbers_are_replayed_set_or_live),
         cmocka_unit_test(live_counts_follow_the_labels),
         cmocka_unit_test(a_saved_program_goes_on),
+        cmocka_unit_test(a_saved_program_goes_on_counting),
+        cmocka_unit_test(a_count_of_calls_that_cannot_be_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

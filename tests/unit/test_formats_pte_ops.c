@@ -225,6 +225,50 @@ static void a_number_in_an_input_may_place_a_slice(void **state) {
     close_made(&o);
 }
 
+// At [0, .., index, .., 0] of any shape, also seen through views; but never of what the program computes.
+static void a_number_may_stand_in_any_shape(void **state) {
+    (void)state;
+    for (int way = 0; way < 4; way++) { // as it is; seen as a vector; computed; a float
+        made_program p = {0};
+        made_graph *const g = &p.delegates[0];
+        const uint32_t shape[2] = {2, 3};
+        const int x = MADE_F32(g, 6), table = made_tensor(g, way == 3 ? 6 : 3, 2, shape), zero = made_integer(g, 0);
+        const int one = made_integer(g, 1), start = made_symbol(g), end = made_symbol(g), out = MADE_F32(g, 1);
+        const int six = made_integers(g, 1, (const int64_t[]){6}), flat = MADE_I32(g, 6), three = made_integer(g, 3);
+        const int sum = MADE_I32(g, 2, 3);
+        if (way == 1) MADE_CALL(g, "aten.view_copy.default", table, six, flat);
+        if (way == 2) MADE_CALL(g, "aten.add.Tensor", table, table, one, sum);
+        if (way == 1) MADE_CALL(g, "et_vk.select_as_symint.default", flat, zero, three, start);
+        if (way != 1) MADE_CALL(g, "et_vk.select_as_symint.default", way == 2 ? sum : table, zero, one, start);
+        MADE_CALL(g, "aten.sym_constrain_range.default", start);
+        MADE_CALL(g, "add", start, one, end);
+        MADE_CALL(g, "aten.slice_copy.Tensor", x, zero, start, end, one, out);
+        made_input(g, x);
+        made_input(g, table);
+        made_output(g, out);
+        made_wrap(&p);
+        opened o;
+        hone_error error;
+        const hone_status status = try_open(&p, &o, &error);
+        if (way >= 2) {
+            assert_int_equal(status, HONE_UNSUPPORTED);
+            assert_non_null(strstr(error.message, way == 2 ? "must stand in an input" : "input 1 holds floats"));
+            free(o.bytes);
+            continue;
+        }
+        if (status != HONE_OK) fail_msg("%s", error.message);
+        const float data[6] = {0, 10, 20, 30, 40, 50};
+        for (int32_t i = 0; i < 6; i++) { // element [1, 0] is the fourth
+            const int32_t numbers[6] = {9, 9, 9, i, 9, 9};
+            const hone_tensor given = {.type = hone_type(HONE_DTYPE_I32, 2, (int64_t)2, (int64_t)3),
+                                       .data = (void *)(uintptr_t)numbers};
+            run(&o, (hone_tensor[]){floats(data, 1, 6, 0, 0, 0), given}, 2);
+            GIVES(&o.out[0], (float)i * 10);
+        }
+        close_made(&o);
+    }
+}
+
 // --- operators made of others ---------------------------------------------------------------------------------------
 
 static void tensors_of_one_number(void **state) {
@@ -567,6 +611,7 @@ int main(void) {
         cmocka_unit_test(computed_indices_are_noticed),
         cmocka_unit_test(sizes_are_computed),
         cmocka_unit_test(a_number_in_an_input_may_place_a_slice),
+        cmocka_unit_test(a_number_may_stand_in_any_shape),
         cmocka_unit_test(tensors_of_one_number),
         cmocka_unit_test(ranges_grids_and_turned_matrices),
         cmocka_unit_test(weights_of_4_bits_with_a_scale_a_row),
