@@ -237,34 +237,37 @@ static void find_lifetimes(hone_plan *plan) {
     }
 }
 
+// The value whose bytes these are, while outputs are still being joined to inputs: a view's root may have been joined since,
+// but only once, right where it was made.
+static uint32_t root_of(const hone_plan *plan, uint32_t value) {
+    return plan->values[plan->values[value].root].root;
+}
+
 // May output `o` of step s be written over input `i`? Only over a temporary that nobody reads later or beside.
 static bool may_overwrite(const hone_plan *plan, uint32_t s, size_t i, size_t o) {
     const hone_node *const node = &plan->steps[s].node;
     if (i >= node->input_count || o >= node->output_count || !node->inputs[i].id) return false;
-    const uint32_t root = plan->values[node->inputs[i].id].root;
+    const uint32_t root = root_of(plan, node->inputs[i].id);
     const hone_plan_value *const input = &plan->values[root];
     const hone_plan_value *const output = &plan->values[node->outputs[o].id];
     if (input->storage != HONE_STORAGE_TEMPORARY || input->last != s || input->keep) return false;
     if (!hone_type_equal(&plan->values[node->inputs[i].id].type, &output->type) || input->bytes != output->bytes)
         return false;
     for (size_t j = 0; j < node->input_count; j++) {
-        if (j != i && plan->values[node->inputs[j].id].root == root) return false;
+        if (j != i && root_of(plan, node->inputs[j].id) == root) return false;
     }
     for (size_t j = 0; j < node->output_count; j++) { // taken already
-        if (j != o && plan->values[node->outputs[j].id].root == root) return false;
+        if (j != o && root_of(plan, node->outputs[j].id) == root) return false;
     }
     return true;
 }
 
 static void join(hone_plan *plan, uint32_t input, uint32_t output) {
     hone_plan_value *const value = &plan->values[output];
-    const uint32_t root = plan->values[input].root;
+    const uint32_t root = root_of(plan, input);
     if (value->last > plan->values[root].last) plan->values[root].last = value->last;
     plan->values[root].keep |= value->keep;
-    // Views of the output follow it: they are later values whose root is the output.
-    for (size_t v = output; v < plan->value_count; v++) {
-        if (plan->values[v].root == output) plan->values[v].root = root;
-    }
+    value->root = root;
 }
 
 static void join_in_place(hone_plan *plan) {
@@ -283,6 +286,7 @@ static void join_in_place(hone_plan *plan) {
             join(plan, step->node.inputs[rules[r].input].id, output);
         }
     }
+    for (uint32_t v = 0; v < plan->value_count; v++) plan->values[v].root = root_of(plan, v); // views follow their root
 }
 
 static void count_outside(hone_plan *plan) {
