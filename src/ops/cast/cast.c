@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "ops/cast/cast.h"
 #include "ops/op.h"
 #include "ops/shape/move.h"
 #include "ops/shared/parallel.h"
@@ -212,6 +213,7 @@ static const hone_op op_to_copy = {
     .cpu = cast_cpu,
     .gradient = cast_gradient,
     .gradient_text = "d_self = d as elements of self's type; none from or to whole numbers",
+    .variants = hone_kernels_to_copy,
 };
 static const hone_op op_copy = {
     .schema = "aten::copy_(Tensor(a!) self, Tensor src) -> ()",
@@ -219,6 +221,7 @@ static const hone_op op_copy = {
     .flags = HONE_OP_EFFECT,
     .infer = copy_infer,
     .cpu = copy_cpu,
+    .variants = hone_kernels_copy_into,
 };
 
 const hone_op *const hone_ops_cast[] = {&op_to_copy, &op_copy, 0};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How conversions and copies run on a GPU.
+#include "ops/cast/cast.h"
+#include "ops/cast/cast_words.h"
+#include "ops/shared/kernels.h"
+
+static int64_t type_of(hone_dtype dtype) {
+    static const uint8_t types[HONE_DTYPE_COUNT] = {
+        [HONE_DTYPE_F32] = CAST_F32, [HONE_DTYPE_F16] = CAST_F16, [HONE_DTYPE_BF16] = CAST_BF16,
+        [HONE_DTYPE_F64] = CAST_F64, [HONE_DTYPE_I32] = CAST_I32, [HONE_DTYPE_I64] = CAST_I64,
+        [HONE_DTYPE_I8] = CAST_I8,   [HONE_DTYPE_U8] = CAST_U8,   [HONE_DTYPE_BOOL] = CAST_BOOL,
+    };
+    return types[dtype];
+}
+
+static void copy(hone_kernel_list *list, const hone_tensor *from, const hone_tensor *to) {
+    const int64_t words = ((int64_t)hone_type_bytes(&from->type) + 3) / 4;
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "cast.copy_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, from);
+    hone_kernel_bind(list, d, to);
+    hone_kernel_word(list, d, words);
+}
+
+static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const from = hone_operand_tensor(call, 0), *const to = &call->outputs[0];
+    if (from->type.dtype == to->type.dtype) {
+        copy(list, from, to);
+        return;
+    }
+    const int64_t count = hone_type_elements(&to->type), each = hone_kernel_per_word(to->type.dtype);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, hone_dtype_bytes(to->type.dtype) == 8 ? "cast.convert_wide" : "cast.convert",
+                        hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, from);
+    hone_kernel_bind(list, d, to);
+    hone_kernel_word(list, d, count);
+    hone_kernel_word(list, d, type_of(from->type.dtype));
+    hone_kernel_word(list, d, type_of(to->type.dtype));
+    hone_kernel_word(list, d, each);
+}
+
+static void copy_into(const hone_op_call *call, hone_kernel_list *list) {
+    copy(list, hone_operand_tensor(call, 1), hone_operand_tensor(call, 0));
+}
+
+HONE_PLAIN_KERNEL_RULE(to_copy, to_copy)
+HONE_PLAIN_KERNEL_RULE(copy_into, copy_into)
