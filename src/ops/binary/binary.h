@@ -15,5 +15,7 @@ HONE_DECLARE_KERNEL(sub_scalar)
 HONE_DECLARE_KERNEL(mul_scalar)
 HONE_DECLARE_KERNEL(div_scalar)
 HONE_DECLARE_KERNEL(accumulate)
+HONE_DECLARE_KERNEL(div_mode)
+HONE_DECLARE_KERNEL(pow_tensor)
 
 #endif

@@ -124,4 +124,5 @@ const hone_op hone_op_div_mode = {
     .cpu = cpu,
     .gradient = gradient,
     .gradient_text = "as aten::div.Tensor without a mode, 0 with one",
+    .variants = hone_kernels_div_mode,
 };

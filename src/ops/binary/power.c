@@ -81,4 +81,5 @@ const hone_op hone_op_pow_tensor = {
     .gradient = gradient,
     .gradient_text = "d_self = d * exponent * self^(exponent - 1), 0 where exponent is 0; d_exponent = d * out * "
                      "log(self), 0 where self is 0 and exponent >= 0",
+    .variants = hone_kernels_pow_tensor,
 };

@@ -9,6 +9,7 @@
 #include <float.h>
 
 #include "ops/op.h"
+#include "ops/requant/requant.h"
 #include "ops/shared/math.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
@@ -95,6 +96,7 @@ static const hone_op op_requant = {
     .summary = "codes clamp(round_half_even(latent / scale), -8, 7) + 8, two a byte; 8 where there is no quotient",
     .infer = infer,
     .cpu = cpu,
+    .variants = hone_kernels_requant,
 };
 
 const hone_op *const hone_ops_requant[] = {&op_requant, 0};
