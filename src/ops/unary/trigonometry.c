@@ -96,6 +96,7 @@ const hone_op hone_op_sin = {
     .cpu = sin_cpu,
     .gradient = sin_gradient,
     .gradient_text = "d * cos(x)",
+    .variants = hone_kernels_sin,
 };
 const hone_op hone_op_cos = {
     .schema = "aten::cos(Tensor self) -> Tensor",
@@ -105,4 +106,5 @@ const hone_op hone_op_cos = {
     .cpu = cos_cpu,
     .gradient = cos_gradient,
     .gradient_text = "-d * sin(x)",
+    .variants = hone_kernels_cos,
 };

@@ -21,6 +21,8 @@
 #define UNARY_ROUND      18
 #define UNARY_LEAKY_RELU 19
 #define UNARY_HARDSWISH  20
+#define UNARY_SIN        21
+#define UNARY_COS        22
 #define SLOPE_THRESHOLD  0
 #define SLOPE_CLAMP      1
 #define SLOPE_GELU       2
