@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // And, or and not of the bits of whole numbers and truths.
+#include "ops/bitwise/bitwise.h"
 #include "ops/op.h"
 #include "ops/shared/broadcast.h"
 #include "ops/shared/parallel.h"
@@ -90,6 +91,7 @@ static const hone_op op_and = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = infer_two,
     .cpu = and_cpu,
+    .variants = hone_kernels_bitwise_and,
 };
 static const hone_op op_or = {
     .schema = "aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor",
@@ -97,6 +99,7 @@ static const hone_op op_or = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = infer_two,
     .cpu = or_cpu,
+    .variants = hone_kernels_bitwise_or,
 };
 static const hone_op op_not = {
     .schema = "aten::bitwise_not(Tensor self) -> Tensor",
@@ -104,6 +107,7 @@ static const hone_op op_not = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = infer_one,
     .cpu = not_cpu,
+    .variants = hone_kernels_bitwise_not,
 };
 
 const hone_op *const hone_ops_bitwise[] = {&op_and, &op_or, &op_not, 0};

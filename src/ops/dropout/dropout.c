@@ -5,6 +5,7 @@
 // x [T, C], keys i32 [T, 2] = (row id, position). With u = hash(seed + tag, row id, position, column) in [0, 2^32):
 // out = x / (1 - p) where u >= p 2^32, else 0. The gradient is the same operator on the gradient.
 #include "base/random.h"
+#include "ops/dropout/dropout.h"
 #include "ops/op.h"
 #include "ops/shared/parallel.h"
 
@@ -75,6 +76,7 @@ static const hone_op dropout = {
     .cpu = cpu,
     .gradient = gradient,
     .gradient_text = "x: dropout(grad) with the same mask",
+    .variants = hone_kernels_dropout,
 };
 
 const hone_op *const hone_ops_dropout[] = {&dropout, NULL};
