@@ -39,5 +39,9 @@ extern const hone_op hone_op_amax, hone_op_amin, hone_op_argmax, hone_op_argmin;
 
 HONE_DECLARE_KERNEL(sum)
 HONE_DECLARE_KERNEL(mean)
+HONE_DECLARE_KERNEL(amax)
+HONE_DECLARE_KERNEL(amin)
+HONE_DECLARE_KERNEL(argmax)
+HONE_DECLARE_KERNEL(argmin)
 
 #endif

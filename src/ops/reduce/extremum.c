@@ -303,12 +303,14 @@ const hone_op hone_op_amax = {
     .schema = "aten::amax(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     .summary = "the largest elements over the dimensions dim; none means all; NaN wins",
     .cpu = amax_cpu,
+    .variants = hone_kernels_amax,
     VALUE,
 };
 const hone_op hone_op_amin = {
     .schema = "aten::amin(Tensor self, int[] dim=[], bool keepdim=False) -> Tensor",
     .summary = "the smallest elements over the dimensions dim; none means all; NaN wins",
     .cpu = amin_cpu,
+    .variants = hone_kernels_amin,
     VALUE,
 };
 const hone_op hone_op_argmax = {
@@ -316,10 +318,12 @@ const hone_op hone_op_argmax = {
     .summary = "the place along dim of the first largest element, i32; in the flattened tensor without dim; NaN wins",
     .infer = place_infer,
     .cpu = argmax_cpu,
+    .variants = hone_kernels_argmax,
 };
 const hone_op hone_op_argmin = {
     .schema = "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     .summary = "the place along dim of the first smallest element, i32; in the flattened tensor without dim; NaN wins",
     .infer = place_infer,
     .cpu = argmin_cpu,
+    .variants = hone_kernels_argmin,
 };

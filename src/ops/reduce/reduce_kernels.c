@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sums and means run on a GPU.
+// How reductions run on a GPU.
+#include <string.h>
+
 #include "ops/reduce/axes.h"
 #include "ops/shared/kernels.h"
-#include "ops/shared/variants.h"
 
-#define PART_ELEMENTS 16384 // of one output that a group sums; outputs with more are summed in parts first
-#define MAX_PARTS     1024
+#define FULL          1024 // groups that keep a device busy: below that, outputs are reduced in parts first
+#define COLUMNS       32   // outputs that a group reduces together where neighbours lie together
+#define GROUP_LEAST   64   // elements of an output that are worth a group
+#define COLUMNS_LEAST 16
+#define GROUP_PART    4096 // elements of the smallest part
+#define COLUMNS_PART  64
+
+// Kernels for outputs of many elements that lie together, of many that do not, and of few; their own words.
+typedef struct kind {
+    const char *group, *columns, *thread;
+    uint32_t own[3];
+} kind;
+
+typedef enum layout { BY_GROUP, BY_COLUMNS, BY_THREAD } layout;
+
+static layout layout_of(const hone_reduction *axes) {
+    if (axes->inner_reduced) return axes->reduced.count >= GROUP_LEAST ? BY_GROUP : BY_THREAD;
+    return axes->reduced.count >= COLUMNS_LEAST ? BY_COLUMNS : BY_THREAD;
+}
 
 static void axes_words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_axes *axes) {
     hone_kernel_word(list, d, axes->rank);
@@ -13,65 +31,112 @@ static void axes_words(hone_kernel_list *list, hone_kernel_dispatch *d, const ho
     for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < axes->rank ? axes->strides[i] : 0);
 }
 
-static void sum_words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_reduction *axes, int64_t parts,
-                      double factor) {
-    hone_kernel_word(list, d, axes->kept.count);
+// `self` NULL: from the states in working memory; `out` NULL: to there, by parts.
+static void add(hone_kernel_list *list, const hone_tensor *self, const hone_tensor *out, const hone_reduction *axes,
+                const kind *of, int64_t parts, size_t bytes) {
+    const layout how = layout_of(axes);
+    const int64_t outputs = axes->kept.count;
+    hone_kernel_dispatch *const d =
+        how == BY_GROUP     ? hone_kernel_add(list, of->group, (uint64_t)(outputs * parts))
+        : how == BY_COLUMNS ? hone_kernel_add(list, of->columns, hone_kernel_groups(outputs, COLUMNS) * (uint64_t)parts)
+                            : hone_kernel_add(list, of->thread, hone_kernel_groups(outputs, HONE_KERNEL_THREADS));
+    if (self)
+        hone_kernel_bind(list, d, self);
+    else
+        hone_kernel_bind_scratch(list, d, 0, bytes);
+    if (out)
+        hone_kernel_bind(list, d, out);
+    else
+        hone_kernel_bind_scratch(list, d, 0, bytes);
+    hone_kernel_word(list, d, outputs);
     hone_kernel_word(list, d, parts);
     hone_kernel_word(list, d, axes->reduced.count);
     axes_words(list, d, &axes->kept);
     axes_words(list, d, &axes->reduced);
-    hone_kernel_number(list, d, factor);
+    hone_kernel_word(list, d, !self);
+    hone_kernel_word(list, d, !out);
+    for (size_t i = 0; i < 3; i++) hone_kernel_word(list, d, of->own[i]);
 }
 
-// Few outputs of many elements: parts of each into working memory, then their sums.
-static void sum_in_parts(const hone_op_call *call, hone_kernel_list *list, const hone_reduction *axes, int64_t parts,
-                         double factor) {
-    const int64_t outputs = axes->kept.count;
-    const size_t bytes = (size_t)(outputs * parts) * 4;
-    hone_kernel_dispatch *d = hone_kernel_add(list, "reduce.sum_group", (uint64_t)(outputs * parts));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 0));
-    hone_kernel_bind_scratch(list, d, 0, bytes);
-    sum_words(list, d, axes, parts, 1);
-    const hone_reduction rest = {.kept = {.rank = 1, .dims = {outputs}, .strides = {parts}, .count = outputs},
-                                 .reduced = {.rank = 1, .dims = {parts}, .strides = {1}, .count = parts}};
-    d = hone_kernel_add(list, "reduce.sum_group", (uint64_t)outputs);
-    hone_kernel_bind_scratch(list, d, 0, bytes);
-    hone_kernel_bind(list, d, &call->outputs[0]);
-    sum_words(list, d, &rest, 1, factor);
+static int64_t parts_of(const hone_reduction *axes) {
+    const layout how = layout_of(axes);
+    const int64_t groups = how == BY_COLUMNS ? (axes->kept.count + COLUMNS - 1) / COLUMNS : axes->kept.count;
+    if (how == BY_THREAD || groups == 0) return 1;
+    const int64_t useful = axes->reduced.count / (how == BY_GROUP ? GROUP_PART : COLUMNS_PART), wanted = FULL / groups;
+    const int64_t parts = useful < wanted ? useful : wanted;
+    return parts > 1 ? parts : 1;
 }
 
-static void sum(const hone_op_call *call, hone_kernel_list *list, bool mean) {
-    const hone_tensor *const self = hone_operand_tensor(call, 0);
-    hone_reduction axes;
-    bool marked[HONE_MAX_RANK] = {false};
-    const size_t at = call->operand_count == 4 ? 1 : call->operand_count;
-    if (hone_reduction_dims(call, at, &self->type, marked, &list->failure) != HONE_OK) return;
-    hone_reduction_split(&self->type, marked, &axes);
-    const double factor = mean ? 1.0 / (double)axes.reduced.count : 1;
-    int64_t parts = (axes.reduced.count + PART_ELEMENTS - 1) / PART_ELEMENTS;
-    if (parts > MAX_PARTS) parts = MAX_PARTS;
-    if (parts > 1 && axes.kept.count <= 4096) {
-        sum_in_parts(call, list, &axes, parts, factor);
+static void reduce(const hone_op_call *call, hone_kernel_list *list, const hone_reduction *axes, const kind *of) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
+    const int64_t parts = parts_of(axes), outputs = axes->kept.count;
+    if (parts == 1) {
+        add(list, self, out, axes, of, 1, 0);
         return;
     }
-    const bool grouped = axes.inner_reduced && axes.reduced.count >= 64;
-    hone_kernel_dispatch *const d =
-        hone_kernel_add(list, grouped ? "reduce.sum_group" : "reduce.sum_thread",
-                        grouped ? (uint64_t)axes.kept.count : hone_kernel_groups(axes.kept.count, HONE_KERNEL_THREADS));
-    hone_kernel_bind(list, d, self);
-    hone_kernel_bind(list, d, &call->outputs[0]);
-    sum_words(list, d, &axes, 1, factor);
+    const size_t bytes = (size_t)(outputs * parts) * 8;
+    add(list, self, NULL, axes, of, parts, bytes);
+    const hone_reduction rest = {.kept = {.rank = 1, .dims = {outputs}, .strides = {parts}, .count = outputs},
+                                 .reduced = {.rank = 1, .dims = {parts}, .strides = {1}, .count = parts},
+                                 .inner_reduced = true};
+    add(list, NULL, out, &rest, of, 1, bytes);
 }
 
-static bool takes(const hone_op_call *call) {
-    return hone_operand_tensor(call, 0)->type.dtype == HONE_DTYPE_F32;
-}
-static void sum_rule(const hone_op_call *call, hone_kernel_list *list) {
-    sum(call, list, false);
-}
-static void mean_rule(const hone_op_call *call, hone_kernel_list *list) {
-    sum(call, list, true);
+static bool split(const hone_op_call *call, hone_kernel_list *list, size_t dims_at, hone_reduction *axes) {
+    const hone_tensor_type *const self = &hone_operand_tensor(call, 0)->type;
+    bool marked[HONE_MAX_RANK] = {false};
+    if (hone_reduction_dims(call, dims_at, self, marked, &list->failure) != HONE_OK) return false;
+    hone_reduction_split(self, marked, axes);
+    return true;
 }
 
-HONE_PLAIN_KERNEL_IF(sum, takes, sum_rule)
-HONE_PLAIN_KERNEL_IF(mean, takes, mean_rule)
+// --- sums and means --------------------------------------------------------------------------------------------------
+static void sum(const hone_op_call *call, hone_kernel_list *list, bool mean) {
+    const hone_dtype dtype = hone_operand_tensor(call, 0)->type.dtype;
+    hone_reduction axes;
+    if (!split(call, list, call->operand_count == 4 ? 1 : call->operand_count, &axes)) return;
+    if (dtype == HONE_DTYPE_F32) {
+        const float factor = mean ? (float)(1.0 / (double)axes.reduced.count) : 1.0f;
+        kind real = {"reduce.sum_group", "reduce.sum_columns", "reduce.sum_thread", {0}};
+        memcpy(real.own, &factor, sizeof(factor));
+        reduce(call, list, &axes, &real);
+        return;
+    }
+    reduce(call, list, &axes,
+           &(kind){"reduce.whole_group",
+                   "reduce.whole_columns",
+                   "reduce.whole_thread",
+                   {hone_dtype_bytes(dtype) == 1, call->outputs[0].type.dtype == HONE_DTYPE_F32}});
+}
+
+// --- the best element and its place ----------------------------------------------------------------------------------
+static void best(const hone_op_call *call, hone_kernel_list *list, const hone_reduction *axes, bool smallest,
+                 bool place) {
+    const bool whole = hone_operand_tensor(call, 0)->type.dtype == HONE_DTYPE_I32;
+    reduce(call, list, axes,
+           &(kind){"reduce.best_group", "reduce.best_columns", "reduce.best_thread", {whole, smallest, place}});
+}
+
+static void value(const hone_op_call *call, hone_kernel_list *list, bool smallest) {
+    hone_reduction axes;
+    if (split(call, list, 1, &axes)) best(call, list, &axes, smallest, false);
+}
+
+static void place(const hone_op_call *call, hone_kernel_list *list, bool smallest) {
+    const hone_tensor_type *const self = &hone_operand_tensor(call, 0)->type;
+    const hone_operand *const dim = &call->operands[1];
+    bool marked[HONE_MAX_RANK];
+    hone_reduction axes;
+    for (int d = 0; d < HONE_MAX_RANK; d++) marked[d] = dim->kind == HONE_ARGUMENT_NONE;
+    if (dim->kind != HONE_ARGUMENT_NONE && self->rank > 0)
+        marked[dim->integer < 0 ? dim->integer + self->rank : dim->integer] = true;
+    hone_reduction_split(self, marked, &axes);
+    best(call, list, &axes, smallest, true);
+}
+
+HONE_PLAIN_KERNEL(sum, sum, false)
+HONE_PLAIN_KERNEL(mean, sum, true)
+HONE_PLAIN_KERNEL(amax, value, false)
+HONE_PLAIN_KERNEL(amin, value, true)
+HONE_PLAIN_KERNEL(argmax, place, false)
+HONE_PLAIN_KERNEL(argmin, place, true)
