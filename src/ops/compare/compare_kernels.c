@@ -11,9 +11,21 @@ static int64_t element_of(hone_dtype dtype) {
                                      : ELEMENT_BYTE;
 }
 
-// Whole numbers within 32 bits are compared as such.
-static bool is_small_whole(double number) {
-    return number >= INT32_MIN && number <= INT32_MAX && number == (double)(int32_t)number;
+// The number that stands for the second tensor, in the precision of the elements: a float, or what a whole number can be
+// compared with exactly.
+static void number_words(hone_kernel_list *list, hone_kernel_dispatch *d, hone_dtype dtype, double number) {
+    if (dtype == HONE_DTYPE_F32) {
+        hone_kernel_number(list, d, number);
+        return;
+    }
+    const int64_t whole = number >= 0x1p63 ? INT64_MAX : number > -0x1p63 ? (int64_t)number : INT64_MIN;
+    const bool nan = number != number;
+    const int fraction = nan || number == (double)whole ? 0 : number > 0 ? 1 : -1;
+    hone_kernel_word(list, d, (uint32_t)(uint64_t)whole);
+    hone_kernel_word(list, d, (uint32_t)((uint64_t)whole >> 32));
+    // Above the largest number there is, which a double shows as 2^63.
+    hone_kernel_word(list, d, number >= 0x1p63 ? 1 : fraction);
+    hone_kernel_word(list, d, nan);
 }
 
 // `b` NULL: the number at operand 1 stands for it, or nothing does.
@@ -31,13 +43,8 @@ static void compare(const hone_op_call *call, hone_kernel_list *list, const hone
     hone_kernel_broadcast(list, d, &broadcast);
     hone_kernel_word(list, d, code);
     hone_kernel_word(list, d, element_of(a->type.dtype));
-    const double number = call->operand_count > 1 && !b ? call->operands[1].real : 0;
-    const bool whole = a->type.dtype != HONE_DTYPE_F32 && is_small_whole(number);
-    hone_kernel_word(list, d, b ? element_of(b->type.dtype) : whole ? ELEMENT_WHOLE : ELEMENT_REAL);
-    if (whole)
-        hone_kernel_word(list, d, (int32_t)number);
-    else
-        hone_kernel_number(list, d, number);
+    hone_kernel_word(list, d, b ? element_of(b->type.dtype) : ELEMENT_NUMBER);
+    if (!b && call->operand_count > 1) number_words(list, d, a->type.dtype, call->operands[1].real);
 }
 
 static void with_tensor(const hone_op_call *call, hone_kernel_list *list, int code) {
