@@ -18,7 +18,7 @@ FUZZ_SECONDS ?= 30
 
 CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build demo test test-long bench fuzz install deps model format clean
+.PHONY: build demo test test-long bench fuzz install deps test-deps model format clean
 .DEFAULT_GOAL := build
 
 build: deps
@@ -28,10 +28,10 @@ build: deps
 demo: build model
 	@BUILD=$(BUILD) sh tools/demo.sh
 
-test: build model
+test: test-deps build model
 	@$(CTEST) -LE long
 
-test-long: build model
+test-long: test-deps build model
 	@$(CTEST)
 
 bench: build
@@ -46,6 +46,9 @@ install: build
 
 deps:
 	@sh tools/deps.sh
+
+test-deps:
+	@sh tools/deps.sh --test
 
 model: deps
 	@sh tools/fetch_model.sh

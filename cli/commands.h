@@ -15,6 +15,8 @@ extern const cli_command cli_tokenize;
 extern const cli_command cli_info;
 extern const cli_command cli_run;
 extern const cli_command cli_ops;
+extern const cli_command cli_devices;
+extern const cli_command cli_selftest;
 extern const cli_command cli_bench;
 
 #endif

@@ -8,7 +8,8 @@
 #include "commands.h"
 
 static const cli_command *const commands[] = {
-    &cli_train, &cli_generate, &cli_eval, &cli_data, &cli_tokenize, &cli_info, &cli_run, &cli_ops, &cli_bench,
+    &cli_train, &cli_generate, &cli_eval,    &cli_data,     &cli_tokenize, &cli_info,
+    &cli_run,   &cli_ops,      &cli_devices, &cli_selftest, &cli_bench,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -103,6 +104,8 @@ static int dispatch(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     cli_interrupt_ignore_write_signals();
+    // Mesa's layer that sorts GPUs by the display they are connected to prints a line where there is no display.
+    (void)setenv("NODEVICE_SELECT", "1", 0);
     const int code = dispatch(argc, argv);
     hone_error error = {0};
     if (cli_flush(&error) != HONE_OK) return code != CLI_DONE ? code : cli_fail(&error);

@@ -1,12 +1,43 @@
 # The GPU devices: compiles each kernel source to SPIR-V and to WGSL and embeds both. The compiler and WebGPU's headers come
-# from two wheels that tools/deps.sh --gpu unpacks; nothing of them is committed.
-set(HONE_GPU_TOOLS "$ENV{HOME}/.cache/hone/gpu" CACHE PATH "where tools/deps.sh --gpu has put its files")
-find_program(HONE_SLANGC slangc PATHS ${HONE_GPU_TOOLS}/slangtorch/bin NO_DEFAULT_PATH)
-find_path(HONE_WEBGPU_INCLUDE webgpu.h PATHS ${HONE_GPU_TOOLS}/wgpu/resources NO_DEFAULT_PATH)
-find_file(HONE_WGPU_LIBRARY libwgpu_native-release.so PATHS ${HONE_GPU_TOOLS}/wgpu/resources NO_DEFAULT_PATH)
-find_path(HONE_VULKAN_INCLUDE vulkan/vulkan.h)
-if(NOT HONE_SLANGC OR NOT HONE_WEBGPU_INCLUDE OR NOT HONE_VULKAN_INCLUDE)
-  message(FATAL_ERROR "HONE_GPU needs the kernel compiler and the headers of Vulkan and WebGPU: run tools/deps.sh --gpu")
+# from two wheels that tools/deps.sh unpacks; nothing of them is committed.
+set(HONE_GPU_TOOLS "$ENV{HOME}/.cache/hone/gpu" CACHE PATH "where tools/deps.sh has put the files of its wheels")
+if(HONE_GPU)
+  find_program(HONE_SLANGC slangc PATHS ${HONE_GPU_TOOLS}/slangtorch/bin NO_DEFAULT_PATH)
+  find_path(HONE_WEBGPU_INCLUDE webgpu.h PATHS ${HONE_GPU_TOOLS}/wgpu/resources NO_DEFAULT_PATH)
+  find_file(HONE_WGPU_LIBRARY libwgpu_native-release.so PATHS ${HONE_GPU_TOOLS}/wgpu/resources NO_DEFAULT_PATH)
+  find_path(HONE_VULKAN_INCLUDE vulkan/vulkan.h)
+  set(missing "")
+  if(NOT HONE_SLANGC)
+    string(APPEND missing " the kernel compiler slangc;")
+  endif()
+  if(NOT HONE_WEBGPU_INCLUDE OR NOT HONE_WGPU_LIBRARY)
+    string(APPEND missing " wgpu-native's headers and library;")
+  endif()
+  if(NOT HONE_VULKAN_INCLUDE)
+    string(APPEND missing " Vulkan's headers (libvulkan-dev);")
+  endif()
+  if(missing AND NOT HONE_GPU STREQUAL AUTO)
+    message(FATAL_ERROR "HONE_GPU=${HONE_GPU}: missing are${missing} run tools/deps.sh, or give -DHONE_GPU=OFF")
+  elseif(missing)
+    message(WARNING "hone is built without its GPU devices: missing are${missing} run tools/deps.sh, or give -DHONE_GPU=OFF")
+  endif()
+  if(HONE_GPU STREQUAL AUTO) # a variable in front of the cache's: the next run looks again
+    if(missing)
+      set(HONE_GPU OFF)
+    else()
+      set(HONE_GPU ON)
+    endif()
+  endif()
+endif()
+
+# The version of wgpu-native whose headers are compiled in: the library tells it, its headers do not.
+if(HONE_GPU AND NOT DEFINED HONE_WGPU_VERSION)
+  try_run(ran compiled ${PROJECT_BINARY_DIR}/wgpu_version ${CMAKE_CURRENT_LIST_DIR}/wgpu_version.c
+    LINK_LIBRARIES ${CMAKE_DL_LIBS} RUN_OUTPUT_VARIABLE version ARGS ${HONE_WGPU_LIBRARY})
+  if(NOT compiled OR NOT "${ran}" STREQUAL "0")
+    message(FATAL_ERROR "${HONE_WGPU_LIBRARY} does not load: ${version}")
+  endif()
+  set(HONE_WGPU_VERSION ${version} CACHE INTERNAL "")
 endif()
 
 # Kernels are src/ops/<family>/*.slang (but for shared/) and src/device/gpu/*.slang; each becomes one C file. `out` gets the
@@ -46,11 +77,23 @@ const hone_gpu_code hone_gpu_codes[] = {
 @entries@    {0},
 };
 ")
-  set(${out} ${files} ${folder}/kernels_table.c PARENT_SCOPE)
+  # What the result of a self-test and a driver's pipelines hold for: the kernels and all that decides how they are called.
+  file(GLOB_RECURSE rules CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/ops/*.[ch])
+  set(hashed ${files} ${rules})
+  file(CONFIGURE OUTPUT ${folder}/hashed.txt CONTENT "@hashed@" @ONLY)
+  add_custom_command(
+    OUTPUT ${folder}/kernels_hash.c
+    COMMAND ${CMAKE_COMMAND} -DFILES=${folder}/hashed.txt -DOUT=${folder}/kernels_hash.c
+            -P ${PROJECT_SOURCE_DIR}/cmake/hash_kernels.cmake
+    DEPENDS ${hashed} ${folder}/hashed.txt ${PROJECT_SOURCE_DIR}/cmake/hash_kernels.cmake
+    COMMENT "Hash of the kernels"
+    VERBATIM)
+  set(${out} ${files} ${folder}/kernels_table.c ${folder}/kernels_hash.c PARENT_SCOPE)
 endfunction()
 
 function(hone_gpu_libraries target)
-  target_compile_definitions(${target} PRIVATE HONE_GPU HONE_WGPU_LIBRARY="${HONE_WGPU_LIBRARY}")
+  target_compile_definitions(${target} PRIVATE HONE_GPU HONE_WGPU_LIBRARY="${HONE_WGPU_LIBRARY}"
+    HONE_WGPU_VERSION=${HONE_WGPU_VERSION} HONE_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}")
   target_include_directories(${target} SYSTEM PRIVATE ${HONE_WEBGPU_INCLUDE} ${HONE_VULKAN_INCLUDE})
   target_link_libraries(${target} PUBLIC ${CMAKE_DL_LIBS})
 endfunction()

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #ifdef HONE_GPU
+#include "device/gpu/driver.h"
 #include "device/gpu/gpu.h"
 #endif
 
@@ -15,29 +16,78 @@ typedef struct device_kind {
     hone_status (*open)(const hone_device_description *description, hone_device **out, hone_error *error);
 } device_kind;
 
-// In the order in which "auto" tries them; the last of the real ones always opens.
+// The last of the real ones always opens.
 static const device_kind kinds[] = {{"cpu", hone_cpu_open}, {"null", hone_null_open}};
 
-hone_status hone_device_open(const hone_device_description *description, hone_device **out, hone_error *error) {
-    const hone_device_description fallback = {0};
-    const hone_device_description *const wanted = description ? description : &fallback;
-    const char *name = wanted->name ? wanted->name : "auto";
-    if (strcmp(name, "auto") == 0) name = "cpu";
-    HONE_FAIL_IF(wanted->threads < 0 || wanted->threads > 1024, error, INVALID_ARGUMENT,
-                 "%d threads cannot be: give 1 to 1024, or 0 for one a core", wanted->threads);
+static bool names_gpu(const char *name) {
+    return strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0;
+}
+
+static hone_status open_named(const char *name, const hone_device_description *wanted, hone_device **out,
+                              hone_error *error) {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (strcmp(name, kinds[i].name) == 0) return kinds[i].open(wanted, out, error);
     }
 #ifdef HONE_GPU
-    if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0) {
-        const hone_device_description gpu = {.name = name, .threads = wanted->threads};
-        return hone_gpu_open(&gpu, out, error);
-    }
+    if (names_gpu(name)) return hone_gpu_open(name, false, out, error);
 #endif
-    if (strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0)
-        HONE_FAIL(error, UNSUPPORTED, "device '%s': this version of hone computes on the CPU only; use --device cpu",
-                  name);
-    HONE_FAIL(error, INVALID_ARGUMENT, "there is no device '%s': use auto or cpu", name);
+    HONE_FAIL_IF(names_gpu(name), error, UNSUPPORTED,
+                 "device '%s': this hone was built without GPU devices; use --device cpu", name);
+    HONE_FAIL(error, INVALID_ARGUMENT, "there is no device '%s': use auto, cpu, vulkan, vulkan:N, webgpu or webgpu:N",
+              name);
+}
+
+// A real GPU where there is one that works, else the CPU. Why a GPU was not taken, `hone devices` tells.
+static hone_status open_best(const hone_device_description *wanted, hone_device **out, hone_error *error) {
+#ifdef HONE_GPU
+    if (hone_gpu_open("vulkan", true, out, NULL) == HONE_OK) return HONE_OK;
+    if (hone_gpu_open("webgpu", true, out, NULL) == HONE_OK) return HONE_OK;
+#endif
+    return open_named("cpu", wanted, out, error);
+}
+
+hone_status hone_device_open(const hone_device_description *description, hone_device **out, hone_error *error) {
+    const hone_device_description fallback = {0};
+    const hone_device_description *const wanted = description ? description : &fallback;
+    const char *const name = wanted->name ? wanted->name : "auto";
+    HONE_FAIL_IF(wanted->threads < 0 || wanted->threads > 1024, error, INVALID_ARGUMENT,
+                 "%d threads cannot be: give 1 to 1024, or 0 for one a core", wanted->threads);
+    if (!*out) { // else going on after HONE_PENDING
+        if (strcmp(name, "auto") == 0)
+            HONE_TRY(open_best(wanted, out, error));
+        else
+            HONE_TRY(open_named(name, wanted, out, error));
+        (*out)->testing = wanted->testing;
+    }
+    if ((*out)->testing == HONE_TESTING_NONE || !(*out)->vtable->prepare) return HONE_OK;
+    const hone_status status = (*out)->vtable->prepare(*out, error);
+    if (status == HONE_OK || status == HONE_PENDING) return status;
+    hone_device_close(*out);
+    *out = NULL;
+    return status;
+}
+
+hone_status hone_device_count(const char *kind, size_t *out, hone_error *error) {
+    *out = 1;
+    if (strcmp(kind, "cpu") == 0) return HONE_OK;
+    *out = 0;
+#ifdef HONE_GPU
+    if (strcmp(kind, "vulkan") == 0) return hone_vulkan_count(out, error);
+    if (strcmp(kind, "webgpu") == 0) return hone_webgpu_count(out, error);
+#endif
+    HONE_FAIL_IF(names_gpu(kind), error, UNSUPPORTED, "%s: this hone was built without GPU devices", kind);
+    HONE_FAIL(error, INVALID_ARGUMENT, "there is no kind of device '%s': use cpu, vulkan or webgpu", kind);
+}
+
+void hone_device_facts_read(hone_device *device, hone_device_facts *out) {
+    *out = (hone_device_facts){.hardware = device->detail, .features = ""};
+    if (device->vtable->facts) device->vtable->facts(device, out);
+}
+
+hone_status hone_device_self_test(hone_device *device,
+                                  void (*report)(void *context, const hone_self_test_result *result), void *context,
+                                  hone_error *error) {
+    return device->vtable->self_test ? device->vtable->self_test(device, report, context, error) : HONE_OK;
 }
 
 bool hone_device_built(const char *name) {
@@ -60,6 +110,10 @@ const char *hone_device_name(const hone_device *device) {
 
 const char *hone_device_detail(const hone_device *device) {
     return device->detail;
+}
+
+size_t hone_device_piece_bytes(const hone_device *device) {
+    return device->piece_bytes;
 }
 
 void hone_device_usage(const hone_device *device, size_t *bytes, size_t *buffers) {

@@ -33,14 +33,23 @@ typedef struct hone_device_vtable {
     // --- optional: NULL means that the device cannot tell
     void (*profile)(hone_program *program, bool on);
     size_t (*profile_rows)(const hone_program *program, hone_profile_row *rows, size_t capacity);
+
+    // --- optional: a device whose operators run by kernels
+    // What remains before the device may be used: the self-test, or its result of an earlier time. May return HONE_PENDING.
+    hone_status (*prepare)(hone_device *device, hone_error *error);
+    hone_status (*self_test)(hone_device *device, void (*report)(void *context, const hone_self_test_result *result),
+                             void *context, hone_error *error);
+    void (*facts)(hone_device *device, hone_device_facts *out);
 } hone_device_vtable;
 
 // Each device's own struct begins with this one; likewise buffers and programs.
 struct hone_device {
     const hone_device_vtable *vtable;
     char name[32];
-    char detail[160];
+    char detail[280];
+    hone_testing testing;  // as it was opened
     int padding;           // sequence lengths are padded to a multiple of this
+    size_t piece_bytes;    // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
     size_t bytes, buffers; // held now
 };
 

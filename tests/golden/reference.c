@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
         printf("skipped: the model or the reference folder is not there\n");
         return 0;
     }
-    hone_device *device;
+    hone_device *device = NULL;
     must(hone_device_open(&(hone_device_description){.name = argc > 4 ? argv[4] : "cpu"}, &device, &error), &error,
          "device");
     must(hone_model_open(device, argv[1], &r.model, &error), &error, "model");

@@ -12,34 +12,20 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return hash;
 }
 
-// Which inputs the schema says are written.
-static hone_status find_mutated(check_case *drawn, hone_error *error) {
-    const hone_op_case *const row = drawn->row;
-    HONE_FAIL_IF(row->argument_count > drawn->schema->argument_count, error, INVALID_ARGUMENT,
-                 "the case gives %zu arguments, the schema has %zu", row->argument_count,
-                 drawn->schema->argument_count);
-    for (size_t i = 0; i < row->argument_count; i++) {
-        const hone_argument *const argument = &row->arguments[i];
-        const size_t count = argument->kind == HONE_ARGUMENT_TENSOR    ? 1
-                             : argument->kind == HONE_ARGUMENT_TENSORS ? argument->count
-                                                                       : 0;
-        const hone_value *const values = argument->kind == HONE_ARGUMENT_TENSOR ? &argument->value : argument->values;
-        for (size_t j = 0; j < count; j++) {
-            HONE_FAIL_IF(values[j].id == 0 || values[j].id > row->input_count, error, INVALID_ARGUMENT,
-                         "argument %zu of the case names input %d of %zu", i, (int)values[j].id - 1, row->input_count);
-            if (drawn->schema->arguments[i].mutated) drawn->mutated[values[j].id - 1] = true;
-        }
-    }
-    return HONE_OK;
-}
-
 hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t seed, hone_error *error) {
     *drawn = (check_case){.row = row, .schema = hone_schema_find(row->op)};
     HONE_FAIL_IF(!drawn->schema, error, NOT_FOUND, "there is no operator '%s'", row->op);
-    HONE_TRY(find_mutated(drawn, error));
+    drawn->call = (hone_case){.op = row->op,
+                              .name = row->name,
+                              .inputs = row->inputs,
+                              .input_count = row->input_count,
+                              .arguments = row->arguments,
+                              .argument_count = row->argument_count,
+                              .tolerance = row->tolerance};
+    HONE_TRY(hone_case_mutated(&drawn->call, drawn->mutated, error));
     drawn->random = hone_random_seed(seed, hash_text(hash_text(0xcbf29ce484222325u, row->op), row->name));
     for (size_t i = 0; i < row->input_count; i++) {
-        HONE_TRY(check_draw(&row->inputs[i], &drawn->random, &drawn->arena, &drawn->inputs[i], error));
+        HONE_TRY(hone_case_draw(&row->inputs[i], &drawn->random, &drawn->arena, &drawn->inputs[i], error));
     }
     for (size_t i = 0; i < row->argument_count; i++) {
         drawn->arguments[i] = row->arguments[i];
@@ -48,9 +34,9 @@ hone_status check_case_open(check_case *drawn, const hone_op_case *row, uint64_t
         drawn->arguments[i].integer = (int64_t)row->arguments[i].real;
     }
     hone_tensor_type types[CHECK_OUTPUTS];
-    HONE_TRY(check_output_types(drawn, types, &drawn->output_count, error));
+    HONE_TRY(hone_case_output_types(&drawn->call, types, &drawn->output_count, error));
     for (size_t i = 0; i < drawn->output_count; i++) {
-        drawn->outputs[i] = (check_tensor){
+        drawn->outputs[i] = (hone_case_tensor){
             .type = types[i], .elements = (size_t)hone_type_elements(&types[i]), .bytes = hone_type_bytes(&types[i])};
     }
     return HONE_OK;
@@ -61,7 +47,7 @@ hone_status check_case_reference(check_case *drawn, hone_error *error) {
     double *inputs[HONE_CASE_INPUTS] = {0};
     double *outputs[CHECK_OUTPUTS] = {0};
     for (size_t i = 0; i < drawn->row->input_count; i++) {
-        const check_tensor *const input = &drawn->inputs[i];
+        const hone_case_tensor *const input = &drawn->inputs[i];
         HONE_TRY(HONE_ARENA_ARRAY(&drawn->arena, &inputs[i], input->elements + 1, error));
         memcpy(inputs[i], input->values, input->elements * sizeof(double));
         drawn->after[i] = inputs[i];
@@ -103,8 +89,8 @@ void check_reference(const check_case *drawn, double *const *inputs, double *con
 }
 
 const hone_op_case *check_next(const check_session *session, check_cursor *cursor) {
-    while (check_case_tables[cursor->table]) {
-        const hone_op_case *const row = &check_case_tables[cursor->table][cursor->row];
+    while (hone_case_tables[cursor->table]) {
+        const hone_op_case *const row = &hone_case_tables[cursor->table][cursor->row];
         if (!row->op) {
             cursor->table++;
             cursor->row = 0;

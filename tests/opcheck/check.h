@@ -10,11 +10,8 @@
 #include "graph/schema.h"
 
 #define CHECK_GUARD   256 // bytes before and behind every input in its buffer
-#define CHECK_OUTPUTS 64
+#define CHECK_OUTPUTS HONE_CASE_OUTPUTS
 #define CHECK_RESULTS (CHECK_OUTPUTS + HONE_CASE_INPUTS)
-
-// The generated list of the families' case tables, ended by NULL.
-extern const hone_op_case *const check_case_tables[];
 
 // --- report
 // --------------------------------------------------------------------------------------------------------
@@ -46,23 +43,17 @@ typedef struct check_session {
 // --- a case and its numbers
 // ------------------------------------------------------------------------------------------
 
-typedef struct check_tensor {
-    hone_tensor_type type;
-    size_t elements, bytes;
-    double *values;
-    void *data; // the same as the host has it in memory; NULL for what only the reference makes
-} check_tensor;
-
 typedef struct check_case {
     const hone_op_case *row;
+    hone_case call; // the row's
     const hone_schema *schema;
     hone_arena arena;
     hone_random random; // goes on where drawing the inputs left it
-    check_tensor inputs[HONE_CASE_INPUTS];
+    hone_case_tensor inputs[HONE_CASE_INPUTS];
     bool mutated[HONE_CASE_INPUTS];
     hone_argument arguments[HONE_CASE_ARGUMENTS]; // live numbers as REAL
     // What the reference makes of it: the outputs, and the inputs that the operator mutates.
-    check_tensor outputs[CHECK_OUTPUTS];
+    hone_case_tensor outputs[CHECK_OUTPUTS];
     size_t output_count;
     double *after[HONE_CASE_INPUTS];
 } check_case;
@@ -79,21 +70,6 @@ void check_reference(const check_case *drawn, double *const *inputs, double *con
 
 void check_fail(check_session *session, const check_case *drawn, size_t device, const char *format, ...)
     HONE_PRINTF(4, 5);
-
-// --- numbers
-// -----------------------------------------------------------------------------------------------------
-
-bool check_is_float(hone_dtype dtype);
-void check_decode(hone_dtype dtype, const void *data, size_t count, double *values);
-void check_encode(hone_dtype dtype, const double *values, size_t count, void *data);
-// Draws one input. HONE_INVALID_ARGUMENT when the row asks for something without meaning.
-HONE_MUST_USE hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena,
-                                     check_tensor *out, hone_error *error);
-// Largest finite magnitude.
-double check_largest(const double *values, size_t count);
-// True if `got` (bytes of the type) is `want` within tolerance; else text says where and by how much.
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
-                   size_t text_size);
 
 // --- the program that runs a case
 // ------------------------------------------------------------------------------------
@@ -133,16 +109,13 @@ HONE_MUST_USE hone_status check_program_forward(check_program *program, hone_dev
 // seeds[i] for output i (NULL values: not seeded), wrt bit i for input i. A gradient that does not exist has
 // value {0}.
 HONE_MUST_USE hone_status check_program_gradient(check_program *program, hone_device *device, const check_case *drawn,
-                                                 const check_tensor *seeds, uint32_t wrt, hone_error *error);
+                                                 const hone_case_tensor *seeds, uint32_t wrt, hone_error *error);
 void check_program_close(check_program *program);
 // Writes inputs and guards, fills the arena with NaN, runs. With `quick` it only runs.
 HONE_MUST_USE hone_status check_program_run(check_program *program, bool quick, hone_error *error);
 HONE_MUST_USE hone_status check_program_read(check_program *program, size_t result, void *data, hone_error *error);
 // Changed guards, changed inputs: HONE_MISMATCH with the place in the message.
 HONE_MUST_USE hone_status check_program_intact(check_program *program, hone_error *error);
-// How many output values a call of the case makes, and their types.
-HONE_MUST_USE hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count,
-                                             hone_error *error);
 // A buffer's download, waited for.
 HONE_MUST_USE hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes,
                                          hone_error *error);

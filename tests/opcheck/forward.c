@@ -27,8 +27,8 @@ static hone_status compare_results(forward_check *check, check_program *program,
         HONE_TRY(check_program_read(program, i, bytes, error));
         if (!check->have_first) {
             char text[512];
-            if (!check_compare(&result->type, bytes, wanted(check->drawn, program, i), check->drawn->row->tolerance,
-                               text, sizeof(text)))
+            if (!hone_case_compare(&result->type, bytes, wanted(check->drawn, program, i), check->drawn->row->tolerance,
+                                   text, sizeof(text)))
                 check_fail(check->session, check->drawn, device, "%s %s", result->what, text);
             check->first[i] = bytes;
         } else if (memcmp(bytes, check->first[i], result->bytes) != 0) {

@@ -10,7 +10,7 @@
 typedef struct gradient_check {
     check_session *session;
     check_case *drawn;
-    check_tensor seeds[CHECK_OUTPUTS];
+    hone_case_tensor seeds[CHECK_OUTPUTS];
     double *inputs[HONE_CASE_INPUTS];       // the point
     double *work[HONE_CASE_INPUTS];         // a copy for the reference, which may write into it
     double *outputs[2][CHECK_OUTPUTS];      // of the reference, on both sides of the point
@@ -21,7 +21,7 @@ typedef struct gradient_check {
 static uint32_t inputs_wanted(const check_case *drawn) {
     uint32_t wanted = 0;
     for (size_t i = 0; i < drawn->row->input_count; i++) {
-        const bool differentiable = check_is_float(drawn->inputs[i].type.dtype) && !drawn->mutated[i];
+        const bool differentiable = hone_case_is_float(drawn->inputs[i].type.dtype) && !drawn->mutated[i];
         if (differentiable && !(drawn->row->no_gradient >> i & 1)) wanted |= (uint32_t)1 << i;
     }
     return wanted;
@@ -37,12 +37,12 @@ static hone_status prepare(gradient_check *check, hone_error *error) {
         for (int side = 0; side < 2; side++) {
             HONE_TRY(HONE_ARENA_ARRAY(&drawn->arena, &check->outputs[side][i], drawn->outputs[i].elements + 1, error));
         }
-        if (!check_is_float(drawn->outputs[i].type.dtype) || (drawn->row->no_seed >> i & 1)) continue;
+        if (!hone_case_is_float(drawn->outputs[i].type.dtype) || (drawn->row->no_seed >> i & 1)) continue;
         const hone_case_input random = {.type = drawn->outputs[i].type};
-        HONE_TRY(check_draw(&random, &drawn->random, &drawn->arena, &check->seeds[i], error));
+        HONE_TRY(hone_case_draw(&random, &drawn->random, &drawn->arena, &check->seeds[i], error));
     }
     for (size_t i = 0; i < drawn->row->input_count; i++) {
-        const check_tensor *const input = &drawn->inputs[i];
+        const hone_case_tensor *const input = &drawn->inputs[i];
         HONE_TRY(HONE_ARENA_ARRAY(&drawn->arena, &check->inputs[i], input->elements + 1, error));
         HONE_TRY(HONE_ARENA_ARRAY(&drawn->arena, &check->work[i], input->elements + 1, error));
         memcpy(check->inputs[i], input->values, input->elements * sizeof(double));
@@ -90,7 +90,7 @@ static difference differentiate(gradient_check *check, size_t input, const doubl
     return (difference){sum / (2 * step), 1e-15 * magnitude / step};
 }
 
-static double step_of(const check_tensor *input) {
+static double step_of(const hone_case_tensor *input) {
     double squares = 0;
     for (size_t i = 0; i < input->elements; i++) squares += input->values[i] * input->values[i];
     const double scale = sqrt(squares / (double)input->elements);
@@ -115,7 +115,7 @@ static bool is_slope(gradient_check *check, size_t input, const double *directio
 }
 
 static void compare_elements(gradient_check *check, size_t input, const double *got) {
-    const check_tensor *const at = &check->drawn->inputs[input];
+    const hone_case_tensor *const at = &check->drawn->inputs[input];
     const double tolerance = check->drawn->row->gradient_tolerance;
     const size_t probes = at->elements < PROBES ? at->elements : PROBES;
     difference found[PROBES];
@@ -141,7 +141,7 @@ static void compare_elements(gradient_check *check, size_t input, const double *
 
 // All elements at once, along a random direction.
 static hone_status compare_direction(gradient_check *check, size_t input, const double *got, hone_error *error) {
-    const check_tensor *const at = &check->drawn->inputs[input];
+    const hone_case_tensor *const at = &check->drawn->inputs[input];
     double *direction;
     HONE_TRY(HONE_ARENA_ARRAY(&check->drawn->arena, &direction, at->elements, error));
     double product = 0;
@@ -163,7 +163,7 @@ static hone_status compare_direction(gradient_check *check, size_t input, const 
 static hone_status compare_gradient(gradient_check *check, check_program *program, size_t result, size_t device,
                                     int repeat, hone_error *error) {
     const check_result *const gradient = &program->results[result];
-    const check_tensor *const input = &check->drawn->inputs[gradient->index];
+    const hone_case_tensor *const input = &check->drawn->inputs[gradient->index];
     if (input->elements == 0) return HONE_OK;
     double *got;
     HONE_TRY(HONE_ARENA_ARRAY(&check->drawn->arena, &got, input->elements, error));
@@ -173,7 +173,7 @@ static hone_status compare_gradient(gradient_check *check, check_program *progra
         unsigned char *bytes;
         HONE_TRY(hone_arena_allocate(&check->drawn->arena, gradient->bytes, 1, (void **)&bytes, error));
         HONE_TRY(check_program_read(program, result, bytes, error));
-        check_decode(gradient->type.dtype, bytes, input->elements, got);
+        hone_case_decode(gradient->type.dtype, bytes, input->elements, got);
         if (check->have_first && memcmp(bytes, check->first[result], gradient->bytes) != 0)
             check_fail(check->session, check->drawn, device, "%s has other bits %s", gradient->what,
                        repeat ? "on the second run" : "than with one thread");

@@ -72,7 +72,8 @@ static int parse(int count, char **words, options *out) {
 }
 
 static hone_status open_device(check_session *session, int threads, hone_error *error) {
-    const hone_device_description description = {.name = session->device_name, .threads = threads};
+    const hone_device_description description = {
+        .name = session->device_name, .threads = threads, .testing = HONE_TESTING_NONE};
     hone_device **const device = &session->devices[session->device_count];
     hone_status status;
     do {

@@ -5,23 +5,7 @@
 #ifndef HONE_OPCHECK_H
 #define HONE_OPCHECK_H
 
-#include <hone/graph.h>
-
-typedef enum hone_fill {
-    HONE_FILL_UNIFORM,         // real in [low, high); low == high == 0 means [-1, 1)
-    HONE_FILL_INTEGER,         // whole numbers in [low, high]
-    HONE_FILL_VALUES,          // values[i % value_count]
-    HONE_FILL_POSITIVE_SCALES, // reals in [0.01, 0.1): group scales
-} hone_fill;
-
-// The spare bytes and padded columns of 4-bit weights are filled at random like the rest: they must never be read.
-typedef struct hone_case_input {
-    hone_tensor_type type; // dims in a table are literals: {HONE_DTYPE_F32, 2, {3, 4}}
-    hone_fill fill;
-    double low, high;
-    const double *values;
-    size_t value_count;
-} hone_case_input;
+#include "ops/case.h"
 
 // What a reference reads and writes; every element as a double, row-major (u8 codes as 0..255, bool as 0 or 1).
 typedef struct hone_reference {
@@ -35,9 +19,6 @@ typedef struct hone_reference {
 } hone_reference;
 
 typedef void hone_reference_function(const hone_reference *run);
-
-#define HONE_CASE_INPUTS    16
-#define HONE_CASE_ARGUMENTS 24
 
 typedef struct hone_op_case {
     const char *op;   // full name, "aten::mm"
@@ -72,5 +53,8 @@ typedef struct hone_op_case {
 #define HONE_TOLERANCE_PRODUCT 2e-5 // products and reductions up to K = 8192
 #define HONE_TOLERANCE_SIMPLE  1e-6 // + - * / and selections
 #define HONE_TOLERANCE_EXP     5e-6 // exp, log, tanh and what is built from them
+
+// The generated list of the families' tables, ended by NULL.
+extern const hone_op_case *const hone_case_tables[];
 
 #endif

@@ -35,7 +35,7 @@ static hone_status plant_value(check_session *session, check_program *program, d
     const size_t size = hone_dtype_bytes(dtype);
     const size_t elements = result->bytes / size;
     const size_t at = result->offset + (first_element ? 0 : hone_random_below(&random, (uint32_t)elements)) * size;
-    if (!check_is_float(dtype)) return flip(result->buffer, at, error);
+    if (!hone_case_is_float(dtype)) return flip(result->buffer, at, error);
 
     unsigned char *bytes;
     double *values;
@@ -44,13 +44,13 @@ static hone_status plant_value(check_session *session, check_program *program, d
     hone_status status;
     HONE_TRY_GOTO(HONE_ARENA_ARRAY(&arena, &values, elements, error), done);
     HONE_TRY_GOTO(check_program_read(program, chosen, bytes, error), done);
-    check_decode(dtype, bytes, elements, values);
-    double scale = check_largest(values, elements);
+    hone_case_decode(dtype, bytes, elements, values);
+    double scale = hone_case_largest(values, elements);
     if (scale == 0) scale = 1;
     unsigned char changed[8];
     const double before = values[(at - result->offset) / size];
     const double after = isfinite(before) ? before + 3 * tolerance * scale : 0;
-    check_encode(dtype, &after, 1, changed);
+    hone_case_encode(dtype, &after, 1, changed);
     if (memcmp(changed, bytes + (at - result->offset), size) == 0) {
         status = flip(result->buffer, at, error);
     } else {

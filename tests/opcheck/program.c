@@ -20,69 +20,6 @@ hone_status check_download(hone_buffer *buffer, size_t offset, void *data, size_
     return status;
 }
 
-// --- the graph
-// -----------------------------------------------------------------------------------------------------
-
-// The case's call with its inputs as values of the graph. buffers == NULL: shapes only.
-static hone_status add_call(hone_graph *graph, const check_case *drawn, hone_buffer *const *buffers, hone_value *values,
-                            size_t list_outputs, hone_error *error) {
-    const hone_op_case *const row = drawn->row;
-    for (size_t i = 0; i < row->input_count; i++) {
-        char name[16];
-        snprintf(name, sizeof(name), "input%zu", i);
-        hone_buffer *const buffer = buffers ? buffers[i] : NULL;
-        const hone_tensor_type *const type = &drawn->inputs[i].type;
-        // What can be differentiated or written is state; codes and indices are constants.
-        values[i] = drawn->mutated[i] || check_is_float(type->dtype)
-                        ? hone_graph_state(graph, name, *type, buffer, CHECK_GUARD)
-                        : hone_graph_constant(graph, name, *type, buffer, CHECK_GUARD);
-    }
-    hone_argument arguments[HONE_CASE_ARGUMENTS];
-    hone_value lists[HONE_CASE_INPUTS];
-    size_t listed = 0;
-    int64_t live = 0;
-    for (size_t i = 0; i < row->argument_count; i++) {
-        arguments[i] = row->arguments[i];
-        if (arguments[i].kind == HONE_ARGUMENT_TENSOR) arguments[i].value = values[arguments[i].value.id - 1];
-        if (arguments[i].kind == HONE_ARGUMENT_LIVE) arguments[i].integer = live++;
-        if (arguments[i].kind != HONE_ARGUMENT_TENSORS) continue;
-        HONE_FAIL_IF(listed + arguments[i].count > HONE_CASE_INPUTS, error, INVALID_ARGUMENT,
-                     "the case lists more than %d tensors", HONE_CASE_INPUTS);
-        for (size_t j = 0; j < arguments[i].count; j++) lists[listed + j] = values[arguments[i].values[j].id - 1];
-        arguments[i].values = &lists[listed];
-        listed += arguments[i].count;
-    }
-    hone_value outputs[CHECK_OUTPUTS];
-    hone_graph_call(graph, row->op, arguments, row->argument_count, outputs, list_outputs);
-    return hone_graph_status(graph, error);
-}
-
-static hone_status try_output_types(const check_case *drawn, size_t list_outputs, hone_tensor_type *types,
-                                    size_t *count, hone_error *error) {
-    hone_graph *graph;
-    hone_value values[HONE_CASE_INPUTS];
-    HONE_TRY(hone_graph_create(&graph, error));
-    const hone_status status = add_call(graph, drawn, NULL, values, list_outputs, error);
-    if (status == HONE_OK) {
-        const hone_node *const node = hone_graph_node(graph, hone_graph_node_count(graph) - 1);
-        *count = hone_node_output_count(node);
-        for (size_t i = 0; i < *count; i++) types[i] = *hone_graph_type(graph, hone_node_output(node, i));
-    }
-    hone_graph_destroy(graph);
-    return status;
-}
-
-hone_status check_output_types(const check_case *drawn, hone_tensor_type *types, size_t *count, hone_error *error) {
-    if (!drawn->schema->output_list) return try_output_types(drawn, 0, types, count, error);
-    // An operator that gives a list refuses every length but the right one.
-    hone_status status = HONE_OK;
-    for (size_t length = 1; length <= CHECK_OUTPUTS; length++) {
-        status = try_output_types(drawn, length, types, count, error);
-        if (status == HONE_OK) return HONE_OK;
-    }
-    return status;
-}
-
 static void add_result(check_program *program, hone_value value, const char *what, size_t index) {
     check_result *const result = &program->results[program->result_count++];
     *result = (check_result){.value = value, .index = index};
@@ -127,7 +64,8 @@ static hone_status locate(check_program *program, check_result *result, hone_err
 }
 
 static hone_status make_program(check_program *program, size_t first_backward_node, hone_error *error) {
-    const hone_plan_options options = {.first_backward_node = first_backward_node};
+    const hone_plan_options options = {.first_backward_node = first_backward_node,
+                                       .max_arena_bytes = hone_device_piece_bytes(program->device)};
     HONE_TRY(hone_plan_create(program->graph, &options, &program->plan, error));
     spread(program->plan);
     HONE_TRY(
@@ -146,12 +84,10 @@ static hone_status begin(check_program *program, hone_device *device, const chec
     for (size_t i = 0; i < drawn->row->input_count; i++) {
         HONE_TRY(create_buffer(device, drawn->inputs[i].bytes, "a case's input", &program->inputs[i], error));
     }
-    for (size_t i = 0; i < drawn->row->argument_count; i++) {
-        const hone_argument *const argument = &drawn->row->arguments[i];
-        if (argument->kind == HONE_ARGUMENT_LIVE) program->live[program->live_count++] = argument->real;
-    }
+    program->live_count = hone_case_live(&drawn->call, program->live);
     HONE_TRY(hone_graph_create(&program->graph, error));
-    return add_call(program->graph, drawn, program->inputs, program->input_values, drawn->output_count, error);
+    const hone_case_buffers buffers = {program->inputs, CHECK_GUARD};
+    return hone_case_emit(program->graph, &drawn->call, &buffers, program->input_values, error);
 }
 
 hone_status check_program_forward(check_program *program, hone_device *device, const check_case *drawn,
@@ -166,7 +102,7 @@ hone_status check_program_forward(check_program *program, hone_device *device, c
 }
 
 hone_status check_program_gradient(check_program *program, hone_device *device, const check_case *drawn,
-                                   const check_tensor *seeds, uint32_t wrt, hone_error *error) {
+                                   const hone_case_tensor *seeds, uint32_t wrt, hone_error *error) {
     HONE_TRY(begin(program, device, drawn, error));
     program->backward = true;
     const hone_node *const node = hone_graph_node(program->graph, 0);
@@ -226,7 +162,7 @@ static hone_status fill(hone_buffer *buffer, size_t offset, size_t bytes, hone_e
 
 static hone_status prepare(check_program *program, hone_error *error) {
     for (size_t i = 0; i < program->drawn->row->input_count; i++) {
-        const check_tensor *const input = &program->drawn->inputs[i];
+        const hone_case_tensor *const input = &program->drawn->inputs[i];
         hone_buffer *const buffer = program->inputs[i];
         HONE_TRY(fill(buffer, 0, CHECK_GUARD, error));
         const size_t behind = CHECK_GUARD + input->bytes / 4 * 4;
@@ -256,7 +192,7 @@ hone_status check_program_read(check_program *program, size_t index, void *data,
 // --------------------------------------------------------------------------------------------
 
 static hone_status input_intact(check_program *program, size_t index, hone_error *error) {
-    const check_tensor *const input = &program->drawn->inputs[index];
+    const hone_case_tensor *const input = &program->drawn->inputs[index];
     const size_t total = hone_buffer_bytes(program->inputs[index]);
     unsigned char *bytes;
     HONE_TRY(hone_allocate_raw(total, 1, "a guard check", (void **)&bytes, error));

@@ -5,18 +5,50 @@
 #include <string.h>
 
 #include "device/gpu/gpu.h"
-#include "device/gpu/internal.h"
+#include "device/gpu/selftest.h"
 
 static void gpu_close(hone_device *device) {
     gpu_device *const gpu = (gpu_device *)device;
     hone_gpu_driver *const driver = gpu->driver;
+    gpu_self_test_end(gpu);
     for (size_t i = 0; i < gpu->pipeline_count; i++)
         driver->vtable->pipeline_destroy(driver, gpu->pipelines[i].pipeline);
     if (gpu->patch_words) driver->vtable->buffer_destroy(driver, gpu->patch_words);
     driver->vtable->close(driver);
+    gpu_switched_off_clear(gpu);
+    hone_free(gpu->replaced);
     hone_free(gpu->pipelines);
     hone_free(gpu->counts);
     hone_free(gpu);
+}
+
+static void list_features(uint32_t features, char *out, size_t size) {
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } names[] = {
+        {HONE_KERNEL_SUBGROUPS, "subgroups"}, {HONE_KERNEL_F16, "f16"}, {HONE_KERNEL_COOPERATIVE, "cooperative"}};
+    size_t length = 0;
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!(features & names[i].bit) || length >= size) continue;
+        length += (size_t)snprintf(out + length, size - length, "%s%s", length ? ", " : "", names[i].name);
+    }
+}
+
+static void gpu_facts(hone_device *device, hone_device_facts *out) {
+    gpu_device *const gpu = (gpu_device *)device;
+    const hone_gpu_driver *const driver = gpu->driver;
+    *out = (hone_device_facts){.hardware = driver->facts.gpu,
+                               .driver = driver->facts.driver,
+                               .software = driver->facts.software,
+                               .memory_bytes = driver->facts.memory_bytes,
+                               .buffer_bytes = driver->limits.buffer_bytes,
+                               .binding_bytes = driver->limits.binding_bytes,
+                               .groups = driver->limits.groups,
+                               .features = gpu->features,
+                               .off_count = gpu->off_count,
+                               .off = (const char *const *)gpu->off_lines};
 }
 
 static const hone_device_vtable gpu_vtable = {
@@ -30,20 +62,25 @@ static const hone_device_vtable gpu_vtable = {
     .submit = gpu_submit,
     .wait = gpu_wait,
     .flags = gpu_flags,
+    .profile = gpu_profile,
+    .profile_rows = gpu_profile_rows,
+    .prepare = gpu_prepare,
+    .self_test = gpu_self_test,
+    .facts = gpu_facts,
 };
 
-typedef hone_status open_driver(int index, bool least, hone_gpu_driver **out, hone_error *error);
+typedef struct gpu_interface {
+    const char *name;
+    hone_status (*open)(const hone_gpu_request *request, hone_gpu_driver **out, hone_error *error);
+} gpu_interface;
 
 // "vulkan" gives -1, "vulkan:2" gives 2.
-static hone_status parse_name(const char *name, open_driver **open, int *index, hone_error *error) {
-    static const struct {
-        const char *name;
-        open_driver *open;
-    } drivers[] = {{"vulkan", hone_vulkan_driver_open}, {"webgpu", hone_webgpu_driver_open}};
+static hone_status parse_name(const char *name, const gpu_interface **out, int *index, hone_error *error) {
+    static const gpu_interface drivers[] = {{"vulkan", hone_vulkan_driver_open}, {"webgpu", hone_webgpu_driver_open}};
     for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
         const size_t length = strlen(drivers[i].name);
         if (strncmp(name, drivers[i].name, length) != 0) continue;
-        *open = drivers[i].open;
+        *out = &drivers[i];
         *index = -1;
         if (!name[length]) return HONE_OK;
         char *end = NULL;
@@ -64,32 +101,55 @@ static void force_least(hone_gpu_limits *limits) {
     limits->features = 0;
 }
 
-hone_status hone_gpu_open(const hone_device_description *description, hone_device **out, hone_error *error) {
+static size_t piece_bytes(size_t most) {
+    const size_t bytes = most < GPU_PIECE_BYTES ? most : GPU_PIECE_BYTES;
+    return bytes / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+}
+
+hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, hone_error *error) {
     *out = NULL;
-    open_driver *open = NULL;
-    int index = -1;
-    HONE_TRY(parse_name(description->name, &open, &index, error));
+    const gpu_interface *interface = NULL;
+    hone_gpu_request request = {.hardware = hardware};
+    HONE_TRY(parse_name(name, &interface, &request.index, error));
     const char *const limits = getenv("HONE_LIMITS");
-    const bool least = limits && strcmp(limits, "webgpu-min") == 0;
-    HONE_FAIL_IF(limits && limits[0] && !least, error, INVALID_ARGUMENT, "HONE_LIMITS=%s: it can be webgpu-min only",
-                 limits);
+    request.least = limits && strcmp(limits, "webgpu-min") == 0;
+    HONE_FAIL_IF(limits && limits[0] && !request.least, error, INVALID_ARGUMENT,
+                 "HONE_LIMITS=%s: it can be webgpu-min only", limits);
     gpu_device *gpu;
     HONE_TRY(HONE_NEW(&gpu, "a device", error));
-    const hone_status status = open(index, least, &gpu->driver, error);
+    const hone_status status = interface->open(&request, &gpu->driver, error);
     if (status != HONE_OK) {
         hone_free(gpu);
         return status;
     }
-    if (least) force_least(&gpu->driver->limits);
+    if (request.least) force_least(&gpu->driver->limits);
     if (gpu->driver->limits.groups > 65535) gpu->driver->limits.groups = 65535; // rows stay far from 2^32
     gpu->base.vtable = &gpu_vtable;
     gpu->base.padding = 64;
+    gpu->base.piece_bytes = piece_bytes(gpu->driver->limits.buffer_bytes);
+    gpu->kind = interface->name;
     const char *const poison = getenv("HONE_POISON");
     gpu->poison = poison && poison[0] == '1';
-    snprintf(gpu->base.name, sizeof(gpu->base.name), "%s", description->name);
-    snprintf(gpu->base.detail, sizeof(gpu->base.detail), "%s", gpu->driver->detail);
+    list_features(gpu->driver->limits.features, gpu->features, sizeof(gpu->features));
+    snprintf(gpu->base.name, sizeof(gpu->base.name), "%s", name);
+    snprintf(gpu->base.detail, sizeof(gpu->base.detail), "%s, %s", gpu->driver->facts.gpu, gpu->driver->facts.driver);
     *out = &gpu->base;
     return HONE_OK;
+}
+
+hone_status hone_gpu_replace(hone_device *device, const hone_op *op, const hone_kernel_variant *rows,
+                             hone_error *error) {
+    gpu_device *const gpu = (gpu_device *)device;
+    HONE_TRY(HONE_GROW(&gpu->replaced, &gpu->replaced_capacity, gpu->replaced_count + 1, "a test", error));
+    gpu->replaced[gpu->replaced_count++] = (gpu_replacement){op, rows};
+    return HONE_OK;
+}
+
+const hone_kernel_variant *gpu_variants(const gpu_device *gpu, const hone_op *op) {
+    for (size_t i = gpu->replaced_count; i-- > 0;) {
+        if (gpu->replaced[i].op == op) return gpu->replaced[i].rows;
+    }
+    return op->variants;
 }
 
 uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op) {

@@ -23,6 +23,7 @@ typedef struct hone_gpu_limits {
     uint32_t groups;      // in one dimension of a dispatch
     uint32_t features;    // HONE_KERNEL_*: what variants may need
     size_t copy_alignment;
+    bool timestamps;
     bool overlap; // bindings of one dispatch may overlap
 } hone_gpu_limits;
 
@@ -33,6 +34,9 @@ typedef struct hone_gpu_code {
     const size_t *spirv_bytes;
     const char *wgsl;
 } hone_gpu_code;
+
+// Changes with every kernel and every file that decides how kernels are called.
+extern const char hone_gpu_kernels_hash[];
 
 typedef struct hone_gpu_range {
     hone_gpu_buffer *buffer;
@@ -69,29 +73,46 @@ typedef struct hone_gpu_driver_vtable {
     void (*pipeline_destroy)(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);
 
     // --- work: commands are made ready once and submitted as often as wanted, each after the one before it
-    hone_status (*record)(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count,
+    // `timed`: so that timestamps can be asked for; where limits.timestamps says so.
+    hone_status (*record)(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count, bool timed,
                           hone_gpu_recording **out, hone_error *error);
     void (*recording_destroy)(hone_gpu_driver *driver, hone_gpu_recording *recording);
     hone_status (*submit)(hone_gpu_driver *driver, hone_gpu_recording *recording, hone_error *error);
     // Until all that was submitted is done. May return HONE_PENDING. A lost device is HONE_DEVICE_LOST.
     hone_status (*wait)(hone_gpu_driver *driver, hone_error *error);
 
-    // --- optional: NULL means that the driver cannot tell. Seconds of the recording's last finished run, one for each
-    // command.
+    // Seconds of the timed recording's last run, which is done (wait), one for each command. May return HONE_PENDING.
     hone_status (*timestamps)(hone_gpu_driver *driver, hone_gpu_recording *recording, double *seconds,
                               hone_error *error);
 } hone_gpu_driver_vtable;
+
+// What a person or a cache wants to know of an opened GPU.
+typedef struct hone_gpu_facts {
+    char gpu[128];       // "NVIDIA H200"
+    char driver[128];    // "NVIDIA 550.90.07": with its version, for caches hold what was found out with one driver
+    size_t memory_bytes; // 0: the interface does not tell
+    bool software;       // it computes on the CPU
+} hone_gpu_facts;
 
 // Each driver's own struct begins with this one.
 struct hone_gpu_driver {
     const hone_gpu_driver_vtable *vtable;
     hone_gpu_limits limits;
-    char detail[160]; // "NVIDIA H200, driver 550.1"
+    hone_gpu_facts facts;
 };
 
-// Opens GPU number `index` (-1: the best one). HONE_NOT_FOUND says what is missing. `least` asks for no more than
-// WebGPU's default limits.
-HONE_MUST_USE hone_status hone_vulkan_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error);
-HONE_MUST_USE hone_status hone_webgpu_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error);
+typedef struct hone_gpu_request {
+    int index;     // -1: the best one
+    bool least;    // ask for no more than WebGPU's default limits
+    bool hardware; // refuse a GPU in software
+} hone_gpu_request;
+
+// Each interface's way to open a GPU, and to count those it shows. HONE_NOT_FOUND says what is missing.
+HONE_MUST_USE hone_status hone_vulkan_driver_open(const hone_gpu_request *request, hone_gpu_driver **out,
+                                                  hone_error *error);
+HONE_MUST_USE hone_status hone_vulkan_count(size_t *out, hone_error *error);
+HONE_MUST_USE hone_status hone_webgpu_driver_open(const hone_gpu_request *request, hone_gpu_driver **out,
+                                                  hone_error *error);
+HONE_MUST_USE hone_status hone_webgpu_count(size_t *out, hone_error *error);
 
 #endif

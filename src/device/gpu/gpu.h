@@ -7,9 +7,12 @@
 #include <hone/op.h>
 
 // "vulkan", "vulkan:N", "webgpu", "webgpu:N". With HONE_LIMITS=webgpu-min in the environment the device offers WebGPU's
-// default limits and no more, whatever it could do.
-HONE_MUST_USE hone_status hone_gpu_open(const hone_device_description *description, hone_device **out,
-                                        hone_error *error);
+// default limits and no more, whatever it could do. `hardware`: a GPU in software is refused.
+HONE_MUST_USE hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, hone_error *error);
+// For tests: this device runs the operator by these rows (ended by one without name, they outlive the device) instead of
+// the operator's own.
+HONE_MUST_USE hone_status hone_gpu_replace(hone_device *device, const hone_op *op, const hone_kernel_variant *rows,
+                                           hone_error *error);
 // Dispatches of the operator that programs of this device have submitted; of all operators for NULL.
 uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op);
 

@@ -7,9 +7,9 @@
 #include "device/device.h"
 #include "device/gpu/driver.h"
 
-// A buffer is made of pieces of this size, so that none is larger than every device allows. No value may lie across two:
-// the plan places temporaries that way when its option max_arena_bytes says so.
-#define GPU_PIECE_BYTES ((size_t)256 << 20)
+// A buffer is made of pieces, so that none is larger than the device allows. No value may lie across two: the plan places
+// temporaries that way when its option max_arena_bytes says so. A piece is never larger than this.
+#define GPU_PIECE_BYTES ((size_t)2 << 30)
 // Dispatches that are submitted together. Watchdogs end command buffers that run for seconds.
 #define GPU_SLICE 64
 
@@ -24,15 +24,40 @@ typedef struct gpu_count {
     uint64_t dispatches;
 } gpu_count;
 
+// A kernel that the self-test has found wrong on this device.
+typedef struct gpu_off {
+    const hone_op *op;
+    const char *kernel;
+} gpu_off;
+
+// For tests: rows that stand in for an operator's own.
+typedef struct gpu_replacement {
+    const hone_op *op;
+    const hone_kernel_variant *rows;
+} gpu_replacement;
+
+typedef struct gpu_testing gpu_testing;
+
 typedef struct gpu_device {
     hone_device base;
     hone_gpu_driver *driver;
+    const char *kind;        // "vulkan"
     gpu_pipeline *pipelines; // made so far; entries are compared as text
     size_t pipeline_count, pipeline_capacity;
     gpu_count *counts;
     size_t count_count, count_capacity;
     // For uploads that are not whole words, on drivers that copy only those.
     hone_gpu_buffer *patch_words;
+    gpu_off *off;
+    char **off_lines; // [off_count] the same for people and for the cache
+    size_t off_count, off_capacity, off_line_capacity;
+    gpu_replacement *replaced;
+    size_t replaced_count, replaced_capacity;
+    gpu_testing *test; // while it runs; then the calls of one operator run by one kernel:
+    const hone_op *forced_op;
+    const hone_kernel_variant *forced; // NULL: as always
+    bool forced_refused;               // it does not take the call, or needs what the device lacks
+    char features[64];
     bool poison; // tests: working memory is NaN, so that a read of what was never written shows
 } gpu_device;
 
@@ -59,6 +84,7 @@ typedef struct gpu_step {
 typedef struct gpu_slice {
     hone_gpu_recording *recording;
     size_t first, count; // of program->dispatches
+    bool ran;            // since its times were last read
 } gpu_slice;
 
 typedef struct gpu_program {
@@ -78,10 +104,23 @@ typedef struct gpu_program {
     bool uses_flags, flags_dirty;
     uint32_t raised; // flags read so far
     bool prepared;   // all but pipelines and recordings
+    bool recorded;
+    bool timed;      // recordings are
+    double *seconds; // [dispatch_count] where timed: of all runs
+    uint64_t *runs;
 } gpu_program;
 
 // The kernels that the build embeds, ended by a row without name.
 extern const hone_gpu_code hone_gpu_codes[];
+
+// The operator's rows on this device, ended by one without name; NULL if it has none.
+const hone_kernel_variant *gpu_variants(const gpu_device *gpu, const hone_op *op);
+bool gpu_is_off(const gpu_device *gpu, const hone_op *op, const hone_kernel_variant *row);
+HONE_MUST_USE hone_status gpu_switch_off(gpu_device *gpu, const hone_op *op, const hone_kernel_variant *row,
+                                         const char *text, hone_error *error);
+// To and from the cache. What cannot be saved is found out again the next time.
+void gpu_switched_off_save(const gpu_device *gpu, bool complete);
+HONE_MUST_USE hone_status gpu_switched_off_load(gpu_device *gpu, bool *complete, hone_error *error);
 
 // The pipeline of an entry, made on first use. May return HONE_PENDING.
 HONE_MUST_USE hone_status gpu_pipeline_get(gpu_device *gpu, const char *entry, uint32_t binding_count,
@@ -102,6 +141,14 @@ void gpu_program_destroy(hone_program *base);
 hone_status gpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error);
 hone_status gpu_wait(hone_program *base, hone_error *error);
 uint32_t gpu_flags(hone_program *base);
+void gpu_profile(hone_program *base, bool on);
+size_t gpu_profile_rows(const hone_program *base, hone_profile_row *rows, size_t capacity);
+
+// Makes the recordings anew, timed or not.
+HONE_MUST_USE hone_status gpu_record(gpu_program *program, hone_error *error);
+void gpu_drop_recordings(gpu_program *program);
+// Adds the times of the slice's last run, which must be over, or of all slices (NULL).
+HONE_MUST_USE hone_status gpu_read_times(gpu_program *program, gpu_slice *slice, hone_error *error);
 // The words of a step's dispatches for the live numbers at hand, into program->words; *changed grows to their range.
 HONE_MUST_USE hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed_first,
                                          size_t *changed_end, hone_error *error);

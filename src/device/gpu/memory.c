@@ -8,9 +8,9 @@ static size_t round_up(size_t bytes, size_t to) {
     return (bytes + to - 1) / to * to;
 }
 
-static size_t piece_bytes(size_t bytes, size_t index) {
-    const size_t left = bytes - index * GPU_PIECE_BYTES;
-    const size_t own = left < GPU_PIECE_BYTES ? left : GPU_PIECE_BYTES;
+static size_t piece_bytes(const hone_device *device, size_t bytes, size_t index) {
+    const size_t left = bytes - index * device->piece_bytes;
+    const size_t own = left < device->piece_bytes ? left : device->piece_bytes;
     return own ? round_up(own, HONE_BUFFER_ALIGNMENT) : HONE_BUFFER_ALIGNMENT;
 }
 
@@ -28,10 +28,10 @@ hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *wha
     gpu_memory *memory;
     HONE_TRY(HONE_NEW(&memory, what, error));
     memory->base.device = device;
-    const size_t count = bytes ? (bytes + GPU_PIECE_BYTES - 1) / GPU_PIECE_BYTES : 1;
+    const size_t count = bytes ? (bytes + device->piece_bytes - 1) / device->piece_bytes : 1;
     hone_status status = HONE_NEW_ARRAY(&memory->pieces, count, what, error);
     for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        status = driver->vtable->buffer_create(driver, piece_bytes(bytes, i), what, &memory->pieces[i], error);
+        status = driver->vtable->buffer_create(driver, piece_bytes(device, bytes, i), what, &memory->pieces[i], error);
         memory->piece_count += status == HONE_OK;
     }
     if (status != HONE_OK) {
@@ -45,12 +45,13 @@ hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *wha
 hone_status gpu_memory_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_gpu_range *out,
                              hone_error *error) {
     const gpu_memory *const memory = (const gpu_memory *)buffer;
-    const size_t piece = offset / GPU_PIECE_BYTES;
+    const size_t whole = buffer->device->piece_bytes;
+    const size_t piece = offset / whole;
     HONE_FAIL_IF(offset % HONE_BUFFER_ALIGNMENT, error, INVALID_ARGUMENT,
                  "a tensor lies at byte %zu of its buffer, which is no multiple of %d", offset, HONE_BUFFER_ALIGNMENT);
-    HONE_FAIL_IF(piece >= memory->piece_count || (offset + bytes - 1) / GPU_PIECE_BYTES != piece, error, UNSUPPORTED,
+    HONE_FAIL_IF(piece >= memory->piece_count || (offset + bytes - 1) / whole != piece, error, UNSUPPORTED,
                  "a tensor of %zu bytes lies across two pieces of device memory", bytes);
-    *out = (hone_gpu_range){memory->pieces[piece], offset % GPU_PIECE_BYTES, bytes};
+    *out = (hone_gpu_range){memory->pieces[piece], offset % whole, bytes};
     return HONE_OK;
 }
 
@@ -74,7 +75,7 @@ static hone_status patch(gpu_device *gpu, hone_gpu_buffer *piece, size_t word_at
     HONE_TRY(driver->vtable->upload(driver, gpu->patch_words, 0, words, sizeof(words), error));
     command.parameters = (hone_gpu_range){gpu->patch_words, 0, sizeof(words)};
     hone_gpu_recording *recording = NULL;
-    HONE_TRY(driver->vtable->record(driver, &command, 1, &recording, error));
+    HONE_TRY(driver->vtable->record(driver, &command, 1, false, &recording, error));
     status = driver->vtable->submit(driver, recording, error);
     driver->vtable->recording_destroy(driver, recording);
     return status;
@@ -105,10 +106,10 @@ hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, siz
     size_t done = 0;
     while (done < bytes) {
         const size_t at = offset + done;
-        const size_t room = GPU_PIECE_BYTES - at % GPU_PIECE_BYTES;
+        const size_t room = buffer->device->piece_bytes - at % buffer->device->piece_bytes;
         const size_t n = bytes - done < room ? bytes - done : room;
-        HONE_TRY(upload_piece((gpu_device *)buffer->device, memory->pieces[at / GPU_PIECE_BYTES], at % GPU_PIECE_BYTES,
-                              (const char *)data + done, n, error));
+        HONE_TRY(upload_piece((gpu_device *)buffer->device, memory->pieces[at / buffer->device->piece_bytes],
+                              at % buffer->device->piece_bytes, (const char *)data + done, n, error));
         done += n;
     }
     return HONE_OK;
@@ -141,12 +142,12 @@ hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t 
     size_t done = 0;
     while (done < bytes) {
         const size_t at = offset + done;
-        const size_t room = GPU_PIECE_BYTES - at % GPU_PIECE_BYTES;
+        const size_t room = buffer->device->piece_bytes - at % buffer->device->piece_bytes;
         const size_t n = bytes - done < room ? bytes - done : room;
         hone_status status;
         do {
-            status = download_piece((gpu_device *)buffer->device, memory->pieces[at / GPU_PIECE_BYTES],
-                                    at % GPU_PIECE_BYTES, (char *)data + done, n, error);
+            status = download_piece((gpu_device *)buffer->device, memory->pieces[at / buffer->device->piece_bytes],
+                                    at % buffer->device->piece_bytes, (char *)data + done, n, error);
             if (status == HONE_PENDING && n == bytes) return status; // one piece: the caller may come back for it
         } while (status == HONE_PENDING);
         HONE_TRY(status);

@@ -60,9 +60,21 @@ static hone_status add_dispatch(gpu_program *program, const hone_kernel_dispatch
     return HONE_OK;
 }
 
-static const hone_kernel_variant *choose_variant(const gpu_device *gpu, const hone_op_call *call) {
-    for (const hone_kernel_variant *row = call->op->variants; row && row->name; row++) {
-        if ((row->needs & ~gpu->driver->limits.features) == 0 && (!row->takes || row->takes(call))) return row;
+static bool takes(const gpu_device *gpu, const hone_kernel_variant *row, const hone_op_call *call) {
+    return (row->needs & ~gpu->driver->limits.features) == 0 && (!row->takes || row->takes(call));
+}
+
+// NULL: none; *off says whether that is because those that take the call are switched off.
+static const hone_kernel_variant *choose_variant(gpu_device *gpu, const hone_op_call *call, bool *off) {
+    *off = false;
+    if (gpu->forced && gpu->forced_op == call->op) {
+        gpu->forced_refused = !takes(gpu, gpu->forced, call);
+        return gpu->forced_refused ? NULL : gpu->forced;
+    }
+    for (const hone_kernel_variant *row = gpu_variants(gpu, call->op); row && row->name; row++) {
+        if (!takes(gpu, row, call)) continue;
+        if (!gpu_is_off(gpu, call->op, row)) return row;
+        *off = true;
     }
     return NULL;
 }
@@ -107,7 +119,11 @@ static hone_status prepare_step(gpu_program *program, uint32_t index, hone_error
     step->first = program->dispatch_count;
     if (step->alias) return HONE_OK;
     HONE_TRY(count_index(gpu, step->call.op, &step->count_index, error));
-    step->variant = choose_variant(gpu, &step->call);
+    bool off;
+    step->variant = choose_variant(gpu, &step->call, &off);
+    HONE_FAIL_IF(!step->variant && off, error, UNSUPPORTED,
+                 "%.*s is not available on device %s: the self-test has found its kernels wrong here (hone devices)",
+                 (int)hone_op_name_length(step->call.op), step->call.op->schema, gpu->base.name);
     HONE_FAIL_IF(!step->variant, error, UNSUPPORTED, "%.*s: this call has no kernel for device %s",
                  (int)hone_op_name_length(step->call.op), step->call.op->schema, gpu->base.name);
     hone_kernel_list list = {0};
@@ -207,13 +223,23 @@ static hone_status record_slice(gpu_program *program, size_t first, size_t count
     for (size_t i = 0; i < count; i++) commands[i] = program->dispatches[first + i].command;
     gpu_slice *const slice = &program->slices[program->slice_count];
     *slice = (gpu_slice){.first = first, .count = count};
-    const hone_status status = driver->vtable->record(driver, commands, count, &slice->recording, error);
+    const hone_status status =
+        driver->vtable->record(driver, commands, count, program->timed, &slice->recording, error);
     program->slice_count += status == HONE_OK;
     hone_free(commands);
     return status;
 }
 
-static hone_status record(gpu_program *program, hone_error *error) {
+void gpu_drop_recordings(gpu_program *program) {
+    hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
+    for (size_t i = 0; i < program->slice_count; i++)
+        driver->vtable->recording_destroy(driver, program->slices[i].recording);
+    program->slice_count = 0;
+    program->recorded = false;
+}
+
+hone_status gpu_record(gpu_program *program, hone_error *error) {
+    gpu_drop_recordings(program);
     const hone_plan *const plan = program->base.plan;
     for (int segment = 0; segment < HONE_MAX_SEGMENTS; segment++) {
         const uint32_t begin = plan->segment_first[segment];
@@ -225,6 +251,7 @@ static hone_status record(gpu_program *program, hone_error *error) {
             HONE_TRY(record_slice(program, at, last - at < GPU_SLICE ? last - at : GPU_SLICE, error));
     }
     program->segment_slices[HONE_MAX_SEGMENTS] = program->slice_count;
+    program->recorded = true;
     return HONE_OK;
 }
 
@@ -241,7 +268,7 @@ static hone_status make_pipelines(gpu_program *program, hone_error *error) {
 static hone_status proceed(gpu_program *program, hone_error *error) {
     if (!program->prepared) HONE_TRY(prepare(program, error));
     HONE_TRY(make_pipelines(program, error));
-    return record(program, error);
+    return gpu_record(program, error);
 }
 
 hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
@@ -264,8 +291,7 @@ hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_
 void gpu_program_destroy(hone_program *base) {
     gpu_program *const program = (gpu_program *)base;
     hone_gpu_driver *const driver = ((gpu_device *)base->device)->driver;
-    for (size_t i = 0; i < program->slice_count; i++)
-        driver->vtable->recording_destroy(driver, program->slices[i].recording);
+    gpu_drop_recordings(program);
     hone_gpu_buffer *const buffers[] = {program->parameters, program->scratch, program->flags};
     for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
         if (buffers[i]) driver->vtable->buffer_destroy(driver, buffers[i]);
@@ -275,5 +301,7 @@ void gpu_program_destroy(hone_program *base) {
     hone_free(program->dispatches);
     hone_free(program->words);
     hone_free(program->slices);
+    hone_free(program->seconds);
+    hone_free(program->runs);
     hone_free(program);
 }

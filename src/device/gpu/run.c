@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a program: live numbers into the parameters, slices to the queue, error flags back.
 #include "device/gpu/internal.h"
+#include "graph/internal.h"
 
 // Live numbers of the segment's steps; what they change is uploaded in queue order before the segment.
 static hone_status set_live(gpu_program *program, int segment, const double *live, size_t live_count,
@@ -20,7 +21,7 @@ static hone_status set_live(gpu_program *program, int segment, const double *liv
             HONE_FAIL_IF(slot >= live_count, error, INVALID_ARGUMENT, "live number %zu is read, but only %zu are given",
                          slot, live_count);
             operands[i].real = live[slot];
-            operands[i].integer = (int64_t)live[slot];
+            operands[i].integer = hone_whole(live[slot]);
         }
         HONE_TRY(gpu_step_words(program, step, &first, &end, error));
     }
@@ -30,12 +31,25 @@ static hone_status set_live(gpu_program *program, int segment, const double *liv
                        : HONE_OK;
 }
 
+// A segment is submitted again: its times have one place only.
+static hone_status finish_times(gpu_device *gpu, gpu_program *program, gpu_slice *slice, hone_error *error) {
+    hone_status status;
+    do {
+        status = gpu->driver->vtable->wait(gpu->driver, error);
+    } while (status == HONE_PENDING);
+    HONE_TRY(status);
+    return gpu_read_times(program, slice, error);
+}
+
 hone_status gpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error) {
     gpu_program *const program = (gpu_program *)base;
     gpu_device *const gpu = (gpu_device *)base->device;
+    if (!program->recorded) HONE_TRY(gpu_record(program, error)); // after a change of the profile
     HONE_TRY(set_live(program, segment, live, live_count, error));
     for (size_t i = program->segment_slices[segment]; i < program->segment_slices[segment + 1]; i++) {
-        const gpu_slice *const slice = &program->slices[i];
+        gpu_slice *const slice = &program->slices[i];
+        if (slice->ran && program->timed) HONE_TRY(finish_times(gpu, program, slice, error));
+        slice->ran = true;
         HONE_TRY(gpu->driver->vtable->submit(gpu->driver, slice->recording, error));
         for (size_t d = slice->first; d < slice->first + slice->count; d++)
             gpu->counts[program->steps[program->dispatches[d].step].count_index].dispatches++;
@@ -48,6 +62,7 @@ hone_status gpu_wait(hone_program *base, hone_error *error) {
     gpu_program *const program = (gpu_program *)base;
     hone_gpu_driver *const driver = ((gpu_device *)base->device)->driver;
     HONE_TRY(driver->vtable->wait(driver, error));
+    if (program->timed) HONE_TRY(gpu_read_times(program, NULL, error));
     if (!program->flags_dirty) return HONE_OK;
     uint32_t flags = 0;
     hone_status status;

@@ -53,6 +53,14 @@
     X(CmdBindPipeline)                                                                                                 \
     X(CmdBindDescriptorSets)                                                                                           \
     X(CmdDispatch)                                                                                                     \
+    X(CreateQueryPool)                                                                                                 \
+    X(DestroyQueryPool)                                                                                                \
+    X(GetQueryPoolResults)                                                                                             \
+    X(CmdResetQueryPool)                                                                                               \
+    X(CmdWriteTimestamp)                                                                                               \
+    X(CreatePipelineCache)                                                                                             \
+    X(DestroyPipelineCache)                                                                                            \
+    X(GetPipelineCacheData)                                                                                            \
     X(CreateSemaphore)                                                                                                 \
     X(DestroySemaphore)                                                                                                \
     X(WaitSemaphores)                                                                                                  \
@@ -94,11 +102,24 @@ typedef struct vulkan_driver {
     bool reading;
     size_t read_bytes;
     bool lost;
+    double tick; // seconds of a timestamp's unit
+    uint64_t tick_mask;
+    VkPipelineCache pipelines; // VK_NULL_HANDLE where it could not be made
+    size_t pipelines_bytes;    // as they were read from disk
+    char pipelines_name[64], pipelines_key[512];
+    // What the validation layer has said, where HONE_VULKAN_VALIDATION asks for it.
+    VkDebugUtilsMessengerEXT messenger;
+    uint32_t complaints; // not yet returned by a call
+    char complaint[600]; // the first of them
 } vulkan_driver;
 
 struct hone_gpu_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
+};
+
+struct hone_gpu_pipeline {
+    VkPipeline pipeline;
 };
 
 // The status of a Vulkan result; `what` goes into the text.
@@ -109,6 +130,16 @@ HONE_MUST_USE hone_status vulkan_allocate(vulkan_driver *vk, size_t bytes, VkBuf
 HONE_MUST_USE hone_status vulkan_submit(vulkan_driver *vk, VkCommandBuffer commands, hone_error *error);
 // Waits until the timeline has reached `value`; HONE_PENDING after a tenth of a second.
 HONE_MUST_USE hone_status vulkan_wait_for(vulkan_driver *vk, uint64_t value, hone_error *error);
+// Pipelines that the driver has made, from and to the cache folder.
+void vulkan_load_pipelines(vulkan_driver *vk);
+void vulkan_save_pipelines(vulkan_driver *vk);
+// The validation layer: what it adds to the instance, its messages as an error of the next call, what is left at the end.
+#define VULKAN_VALIDATION_LAYER "VK_LAYER_KHRONOS_validation"
+bool vulkan_wants_validation(void);
+void vulkan_validation_describe(vulkan_driver *vk, VkDebugUtilsMessengerCreateInfoEXT *out);
+void vulkan_validation_begin(vulkan_driver *vk);
+void vulkan_validation_end(vulkan_driver *vk); // destroys the instance
+HONE_MUST_USE hone_status vulkan_complaint(vulkan_driver *vk, hone_error *error);
 // All that came before is visible to all that follows.
 void vulkan_barrier(vulkan_driver *vk, VkCommandBuffer commands);
 HONE_MUST_USE hone_status vulkan_make_slots(vulkan_driver *vk, hone_error *error);
@@ -125,8 +156,10 @@ hone_status vulkan_download(hone_gpu_driver *driver, hone_gpu_buffer *buffer, si
 hone_status vulkan_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
                                    uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error);
 void vulkan_pipeline_destroy(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);
-hone_status vulkan_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count,
+hone_status vulkan_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count, bool timed,
                           hone_gpu_recording **out, hone_error *error);
+hone_status vulkan_timestamps(hone_gpu_driver *driver, hone_gpu_recording *recording, double *seconds,
+                              hone_error *error);
 void vulkan_recording_destroy(hone_gpu_driver *driver, hone_gpu_recording *recording);
 hone_status vulkan_submit_recording(hone_gpu_driver *driver, hone_gpu_recording *recording, hone_error *error);
 

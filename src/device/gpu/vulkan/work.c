@@ -2,13 +2,11 @@
 // Vulkan work: pipelines, command buffers that are recorded once and submitted often, and the timeline that counts them.
 #include "device/gpu/vulkan/internal.h"
 
-struct hone_gpu_pipeline {
-    VkPipeline pipeline;
-};
-
 struct hone_gpu_recording {
     VkDescriptorPool pool;
     VkCommandBuffer commands;
+    VkQueryPool queries; // where timed: a timestamp before the first command, and one behind each
+    uint32_t count;      // of commands
 };
 
 void vulkan_barrier(vulkan_driver *vk, VkCommandBuffer commands) {
@@ -45,41 +43,6 @@ hone_status vulkan_wait_for(vulkan_driver *vk, uint64_t value, hone_error *error
     return result == VK_TIMEOUT ? HONE_PENDING : vulkan_check(vk, result, "waiting", error);
 }
 
-// --- pipelines -------------------------------------------------------------------------------------------------------
-hone_status vulkan_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
-                                   uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error) {
-    vulkan_driver *const vk = (vulkan_driver *)driver;
-    VkShaderModule module;
-    const VkShaderModuleCreateInfo source = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = *code->spirv_bytes, .pCode = code->spirv};
-    HONE_TRY(vulkan_check(vk, vk->CreateShaderModule(vk->device, &source, NULL, &module), code->name, error));
-    hone_gpu_pipeline *pipeline;
-    hone_status status;
-    HONE_TRY_GOTO(HONE_NEW(&pipeline, "a pipeline", error), done);
-    const VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-                                              .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                                                        .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                                                        .module = module,
-                                                        .pName = function},
-                                              .layout = vk->layouts[binding_count]};
-    status =
-        vulkan_check(vk, vk->CreateComputePipelines(vk->device, VK_NULL_HANDLE, 1, &info, NULL, &pipeline->pipeline),
-                     function, error);
-    if (status == HONE_OK)
-        *out = pipeline;
-    else
-        hone_free(pipeline);
-done:
-    vk->DestroyShaderModule(vk->device, module, NULL);
-    return status;
-}
-
-void vulkan_pipeline_destroy(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline) {
-    vulkan_driver *const vk = (vulkan_driver *)driver;
-    vk->DestroyPipeline(vk->device, pipeline->pipeline, NULL);
-    hone_free(pipeline);
-}
-
 // --- recordings ------------------------------------------------------------------------------------------------------
 static void write_set(vulkan_driver *vk, VkDescriptorSet set, const hone_gpu_command *command) {
     VkDescriptorBufferInfo buffers[HONE_KERNEL_BINDINGS + 1];
@@ -112,6 +75,9 @@ static hone_status add_command(vulkan_driver *vk, hone_gpu_recording *recording,
     vk->CmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->layouts[command->binding_count],
                               0, 1, &set, 0, NULL);
     vk->CmdDispatch(recording->commands, command->groups[0], command->groups[1], 1);
+    if (recording->queries)
+        vk->CmdWriteTimestamp(recording->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, recording->queries,
+                              ++recording->count);
     return HONE_OK;
 }
 
@@ -133,16 +99,31 @@ static hone_status fill_recording(vulkan_driver *vk, hone_gpu_recording *recordi
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                             .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT};
     HONE_TRY(vulkan_check(vk, vk->BeginCommandBuffer(recording->commands, &begin), "recording", error));
+    if (recording->queries) {
+        vk->CmdResetQueryPool(recording->commands, recording->queries, 0, (uint32_t)count + 1);
+        vulkan_barrier(vk, recording->commands); // what came before is over
+        vk->CmdWriteTimestamp(recording->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, recording->queries, 0);
+    }
     for (size_t i = 0; i < count; i++) HONE_TRY(add_command(vk, recording, &commands[i], error));
     vulkan_barrier(vk, recording->commands);
     return vulkan_check(vk, vk->EndCommandBuffer(recording->commands), "recording", error);
 }
 
-hone_status vulkan_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count,
+static hone_status make_queries(vulkan_driver *vk, hone_gpu_recording *recording, size_t count, hone_error *error) {
+    const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
+                                        .queryType = VK_QUERY_TYPE_TIMESTAMP,
+                                        .queryCount = (uint32_t)count + 1};
+    return vulkan_check(vk, vk->CreateQueryPool(vk->device, &info, NULL, &recording->queries), "timestamps", error);
+}
+
+hone_status vulkan_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count, bool timed,
                           hone_gpu_recording **out, hone_error *error) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
     hone_gpu_recording *recording;
     HONE_TRY(HONE_NEW(&recording, "a recording", error));
-    const hone_status status = fill_recording((vulkan_driver *)driver, recording, commands, count, error);
+    hone_status status = timed ? make_queries(vk, recording, count, error) : HONE_OK;
+    if (status == HONE_OK) status = fill_recording(vk, recording, commands, count, error);
+    if (status == HONE_OK) status = vulkan_complaint(vk, error);
     if (status != HONE_OK) {
         vulkan_recording_destroy(driver, recording);
         return status;
@@ -158,10 +139,31 @@ void vulkan_recording_destroy(hone_gpu_driver *driver, hone_gpu_recording *recor
         }
     }
     if (recording->commands) vk->FreeCommandBuffers(vk->device, vk->pool, 1, &recording->commands);
+    if (recording->queries) vk->DestroyQueryPool(vk->device, recording->queries, NULL);
     if (recording->pool) vk->DestroyDescriptorPool(vk->device, recording->pool, NULL);
     hone_free(recording);
 }
 
 hone_status vulkan_submit_recording(hone_gpu_driver *driver, hone_gpu_recording *recording, hone_error *error) {
     return vulkan_submit((vulkan_driver *)driver, recording->commands, error);
+}
+
+#define QUERIES_AT_ONCE 64
+
+hone_status vulkan_timestamps(hone_gpu_driver *driver, hone_gpu_recording *recording, double *seconds,
+                              hone_error *error) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
+    HONE_FAIL_IF(!recording->queries, error, UNSUPPORTED, "vulkan: what was recorded is not timed");
+    for (uint32_t first = 0; first < recording->count; first += QUERIES_AT_ONCE) {
+        uint64_t ticks[QUERIES_AT_ONCE + 1];
+        const uint32_t n = recording->count - first < QUERIES_AT_ONCE ? recording->count - first : QUERIES_AT_ONCE;
+        HONE_TRY(
+            vulkan_check(vk,
+                         vk->GetQueryPoolResults(vk->device, recording->queries, first, n + 1, sizeof(ticks), ticks,
+                                                 sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
+                         "timestamps", error));
+        for (uint32_t i = 0; i < n; i++)
+            seconds[first + i] = (double)((ticks[i + 1] - ticks[i]) & vk->tick_mask) * vk->tick;
+    }
+    return HONE_OK;
 }

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening WebGPU: the library, the GPU, its limits, layouts for every count of bindings.
-#include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/gpu/webgpu/internal.h"
 
 #define WEBGPU_MAX_GPUS 16
 
-static void note(webgpu_driver *gpu, WGPUStringView message) {
+static void copy_text(char *out, size_t size, WGPUStringView text) {
+    const size_t length = !text.data ? 0 : text.length == WGPU_STRLEN ? strlen(text.data) : text.length;
+    snprintf(out, size, "%.*s", length < size ? (int)length : (int)size - 1, text.data ? text.data : "");
+}
+
+static void note(webgpu_driver *gpu, hone_status status, WGPUStringView message) {
     if (gpu->failed) return; // the first is the cause
     gpu->failed = true;
-    const size_t length = !message.data ? 0 : message.length == WGPU_STRLEN ? strlen(message.data) : message.length;
-    snprintf(gpu->message, sizeof(gpu->message), "%.*s", length > 500 ? 500 : (int)length,
-             message.data ? message.data : "");
+    gpu->failure = status;
+    copy_text(gpu->message, sizeof(gpu->message), message);
     for (char *c = gpu->message; *c; c++) {
         if (*c == '\n') *c = ' ';
     }
@@ -22,9 +24,8 @@ static void note(webgpu_driver *gpu, WGPUStringView message) {
 
 static void on_error(WGPUDevice const *device, WGPUErrorType type, WGPUStringView message, void *driver, void *unused) {
     (void)device;
-    (void)type;
     (void)unused;
-    note(driver, message);
+    note(driver, type == WGPUErrorType_OutOfMemory ? HONE_OUT_OF_MEMORY : HONE_UNSUPPORTED, message);
 }
 
 static void on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUStringView message, void *driver,
@@ -32,8 +33,10 @@ static void on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUS
     (void)device;
     (void)unused;
     if (reason == WGPUDeviceLostReason_Destroyed) return; // by closing it
-    ((webgpu_driver *)driver)->lost = true;
-    note(driver, message);
+    webgpu_driver *const gpu = driver;
+    gpu->lost = true;
+    gpu->failed = false; // errors that came before are consequences
+    note(gpu, HONE_DEVICE_LOST, message);
 }
 
 static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView message, void *driver,
@@ -43,36 +46,18 @@ static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStr
     if (status == WGPURequestDeviceStatus_Success)
         gpu->device = device;
     else
-        note(gpu, message);
+        note(gpu, HONE_UNSUPPORTED, message);
 }
 
 hone_status webgpu_check(webgpu_driver *gpu, const char *what, hone_error *error) {
+    HONE_FAIL_IF(gpu->lost, error, DEVICE_LOST, "webgpu: the GPU was lost during %s: %s", what, gpu->message);
     if (!gpu->failed) return HONE_OK;
     gpu->failed = false;
-    HONE_FAIL_IF(gpu->lost, error, DEVICE_LOST, "webgpu: the GPU was lost during %s: %s", what, gpu->message);
-    HONE_FAIL_IF(strstr(gpu->message, "emory"), error, OUT_OF_MEMORY, "webgpu: %s: %s", what, gpu->message);
-    HONE_FAIL(error, UNSUPPORTED, "webgpu: %s: %s", what, gpu->message);
+    return hone_error_set(error, gpu->failure, "webgpu: %s: %s", what, gpu->message);
 }
 
-static void *open_library(void) {
-    const char *const wanted = getenv("HONE_WGPU");
-    const char *const names[] = {wanted, "libwgpu_native.so", HONE_WGPU_LIBRARY};
-    void *library = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !library; i++) {
-        if (names[i]) library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    }
-    return library;
-}
-
-static hone_status load(webgpu_driver *gpu, hone_error *error) {
-    gpu->library = open_library();
-    HONE_FAIL_IF(!gpu->library, error, NOT_FOUND,
-                 "webgpu: libwgpu_native.so is not installed; HONE_WGPU=/path/to/it names one");
-#define WEBGPU_LOAD(name)                                                                                              \
-    *(void **)&gpu->name = dlsym(gpu->library, "wgpu" #name);                                                          \
-    HONE_FAIL_IF(!gpu->name, error, NOT_FOUND, "webgpu: the library lacks wgpu%s: it is another version", #name);
-    WEBGPU_FUNCTIONS(WEBGPU_LOAD)
-#undef WEBGPU_LOAD
+static hone_status make_instance(webgpu_driver *gpu, hone_error *error) {
+    HONE_TRY(webgpu_load(gpu, error));
     // Without OpenGL, whose probing prints to stderr.
     const WGPUInstanceExtras extras = {.chain = {.sType = (WGPUSType)WGPUSType_InstanceExtras},
                                        .backends = WGPUInstanceBackend_Primary};
@@ -83,16 +68,33 @@ static hone_status load(webgpu_driver *gpu, hone_error *error) {
 }
 
 static int worth(WGPUAdapterType type) {
-    return type == WGPUAdapterType_DiscreteGPU ? 3 : type == WGPUAdapterType_IntegratedGPU ? 2 : 1;
+    switch (type) {
+    case WGPUAdapterType_DiscreteGPU:
+        return 4;
+    case WGPUAdapterType_IntegratedGPU:
+        return 3;
+    case WGPUAdapterType_CPU:
+        return 1;
+    default:
+        return 2;
+    }
 }
 
-static hone_status choose_gpu(webgpu_driver *gpu, int index, hone_error *error) {
-    WGPUAdapter adapters[WEBGPU_MAX_GPUS];
+static hone_status list_gpus(webgpu_driver *gpu, WGPUAdapter *adapters, size_t *count, hone_error *error) {
     const WGPUInstanceEnumerateAdapterOptions options = {.backends = WGPUInstanceBackend_Primary};
-    const size_t found = gpu->InstanceEnumerateAdapters(gpu->instance, &options, NULL);
-    HONE_FAIL_IF(found == 0, error, NOT_FOUND, "webgpu: no GPU with a driver was found");
-    HONE_FAIL_IF(found > WEBGPU_MAX_GPUS, error, UNSUPPORTED, "webgpu: more than %d GPUs", WEBGPU_MAX_GPUS);
-    const size_t count = gpu->InstanceEnumerateAdapters(gpu->instance, &options, adapters);
+    *count = gpu->InstanceEnumerateAdapters(gpu->instance, &options, NULL);
+    HONE_FAIL_IF(*count == 0, error, NOT_FOUND, "webgpu: no GPU with a driver was found");
+    HONE_FAIL_IF(*count > WEBGPU_MAX_GPUS, error, UNSUPPORTED, "webgpu: more than %d GPUs", WEBGPU_MAX_GPUS);
+    *count = gpu->InstanceEnumerateAdapters(gpu->instance, &options, adapters);
+    return HONE_OK;
+}
+
+static hone_status choose_gpu(webgpu_driver *gpu, const hone_gpu_request *request, hone_error *error) {
+    WGPUAdapter adapters[WEBGPU_MAX_GPUS];
+    size_t count;
+    HONE_TRY(list_gpus(gpu, adapters, &count, error));
+    hone_gpu_facts *const facts = &gpu->base.facts;
+    const int index = request->index;
     int best = -1;
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -100,11 +102,13 @@ static hone_status choose_gpu(webgpu_driver *gpu, int index, hone_error *error) 
         gpu->AdapterGetInfo(adapters[i], &info);
         const int now = worth(info.adapterType);
         if (index >= 0 ? (int)i == index : now > best) {
+            char driver[96];
             best = now;
             chosen = i;
-            snprintf(gpu->base.detail, sizeof(gpu->base.detail), "%.*s",
-                     info.device.length > 100 ? 100 : (int)info.device.length,
-                     info.device.data ? info.device.data : "");
+            facts->software = info.adapterType == WGPUAdapterType_CPU;
+            copy_text(facts->gpu, sizeof(facts->gpu), info.device);
+            copy_text(driver, sizeof(driver), info.description);
+            snprintf(facts->driver, sizeof(facts->driver), "%s, wgpu-native %s", driver, gpu->version);
         }
         gpu->AdapterInfoFreeMembers(info);
     }
@@ -115,6 +119,8 @@ static hone_status choose_gpu(webgpu_driver *gpu, int index, hone_error *error) 
             gpu->AdapterRelease(adapters[i]);
     }
     HONE_FAIL_IF(best < 0, error, NOT_FOUND, "webgpu:%d: only GPUs 0 to %zu are there", index, count - 1);
+    HONE_FAIL_IF(facts->software && request->hardware, error, NOT_FOUND,
+                 "webgpu: %s is no GPU but a program: only --device webgpu takes it", facts->gpu);
     return HONE_OK;
 }
 
@@ -133,7 +139,11 @@ static hone_status open_device(webgpu_driver *gpu, bool least, hone_error *error
         wanted.maxBufferSize = there.maxBufferSize;
         wanted.maxStorageBufferBindingSize = there.maxStorageBufferBindingSize;
     }
+    const WGPUFeatureName times = WGPUFeatureName_TimestampQuery;
+    gpu->base.limits.timestamps = gpu->AdapterHasFeature(gpu->adapter, times);
     const WGPUDeviceDescriptor descriptor = {
+        .requiredFeatureCount = gpu->base.limits.timestamps,
+        .requiredFeatures = &times,
         .requiredLimits = least ? NULL : &wanted,
         .deviceLostCallbackInfo = {.mode = WGPUCallbackMode_AllowSpontaneous, .callback = on_lost, .userdata1 = gpu},
         .uncapturedErrorCallbackInfo = {.callback = on_error, .userdata1 = gpu}};
@@ -144,6 +154,7 @@ static hone_status open_device(webgpu_driver *gpu, bool least, hone_error *error
     HONE_TRY(webgpu_check(gpu, "opening the GPU", error));
     HONE_FAIL_IF(!gpu->device, error, UNSUPPORTED, "webgpu: the GPU was not opened");
     gpu->queue = gpu->DeviceGetQueue(gpu->device);
+    gpu->tick = gpu->QueueGetTimestampPeriod(gpu->queue) * 1e-9;
     const WGPUBufferDescriptor read = {.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst,
                                        .size = WEBGPU_READ_BYTES};
     gpu->read_buffer = gpu->DeviceCreateBuffer(gpu->device, &read);
@@ -193,21 +204,38 @@ static const hone_gpu_driver_vtable webgpu_vtable = {
     .recording_destroy = webgpu_recording_destroy,
     .submit = webgpu_submit,
     .wait = webgpu_wait,
+    .timestamps = webgpu_timestamps,
 };
 
-hone_status hone_webgpu_driver_open(int index, bool least, hone_gpu_driver **out, hone_error *error) {
+hone_status hone_webgpu_driver_open(const hone_gpu_request *request, hone_gpu_driver **out, hone_error *error) {
     *out = NULL;
     webgpu_driver *gpu;
     HONE_TRY(HONE_NEW(&gpu, "the WebGPU driver", error));
     gpu->base.vtable = &webgpu_vtable;
     hone_status status;
-    HONE_TRY_GOTO(load(gpu, error), failed);
-    HONE_TRY_GOTO(choose_gpu(gpu, index, error), failed);
-    HONE_TRY_GOTO(open_device(gpu, least, error), failed);
+    HONE_TRY_GOTO(make_instance(gpu, error), failed);
+    HONE_TRY_GOTO(choose_gpu(gpu, request, error), failed);
+    HONE_TRY_GOTO(open_device(gpu, request->least, error), failed);
     HONE_TRY_GOTO(make_layouts(gpu, error), failed);
     *out = &gpu->base;
     return HONE_OK;
 failed:
+    webgpu_close(&gpu->base);
+    return status;
+}
+
+hone_status hone_webgpu_count(size_t *out, hone_error *error) {
+    WGPUAdapter adapters[WEBGPU_MAX_GPUS];
+    size_t count = 0;
+    webgpu_driver *gpu;
+    *out = 0;
+    HONE_TRY(HONE_NEW(&gpu, "the WebGPU driver", error));
+    hone_status status = make_instance(gpu, error);
+    if (status == HONE_OK) status = list_gpus(gpu, adapters, &count, error);
+    if (status == HONE_OK) {
+        for (size_t i = 0; i < count; i++) gpu->AdapterRelease(adapters[i]);
+        *out = count;
+    }
     webgpu_close(&gpu->base);
     return status;
 }

@@ -11,11 +11,13 @@
 
 // Every function the driver calls, taken from the library at run time.
 #define WEBGPU_FUNCTIONS(X)                                                                                            \
+    X(GetVersion)                                                                                                      \
     X(CreateInstance)                                                                                                  \
     X(InstanceRelease)                                                                                                 \
     X(InstanceEnumerateAdapters)                                                                                       \
     X(AdapterGetInfo)                                                                                                  \
     X(AdapterInfoFreeMembers)                                                                                          \
+    X(AdapterHasFeature)                                                                                               \
     X(AdapterGetLimits)                                                                                                \
     X(AdapterRequestDevice)                                                                                            \
     X(AdapterRelease)                                                                                                  \
@@ -28,6 +30,8 @@
     X(BufferMapAsync)                                                                                                  \
     X(BufferGetConstMappedRange)                                                                                       \
     X(BufferUnmap)                                                                                                     \
+    X(QueueOnSubmittedWorkDone)                                                                                        \
+    X(QueueGetTimestampPeriod)                                                                                         \
     X(QueueRelease)                                                                                                    \
     X(QueueWriteBuffer)                                                                                                \
     X(QueueSubmit)                                                                                                     \
@@ -41,6 +45,9 @@
     X(PipelineLayoutRelease)                                                                                           \
     X(DeviceCreateBindGroup)                                                                                           \
     X(BindGroupRelease)                                                                                                \
+    X(DeviceCreateQuerySet)                                                                                            \
+    X(QuerySetRelease)                                                                                                 \
+    X(CommandEncoderResolveQuerySet)                                                                                   \
     X(DeviceCreateCommandEncoder)                                                                                      \
     X(CommandEncoderBeginComputePass)                                                                                  \
     X(CommandEncoderCopyBufferToBuffer)                                                                                \
@@ -60,6 +67,7 @@ typedef enum webgpu_reading { WEBGPU_IDLE, WEBGPU_MAPPING, WEBGPU_MAPPED, WEBGPU
 typedef struct webgpu_driver {
     hone_gpu_driver base;
     void *library;
+    char version[16]; // of the library
 #define WEBGPU_MEMBER(name) __typeof__(wgpu##name) *name;
     WEBGPU_FUNCTIONS(WEBGPU_MEMBER)
 #undef WEBGPU_MEMBER
@@ -72,8 +80,12 @@ typedef struct webgpu_driver {
     WGPUBuffer read_buffer; // what is read back passes through it
     webgpu_reading reading;
     size_t read_bytes;
+    uint64_t submitted, finished, asked; // submits; known to be done; done when the callback under way has come
+    bool asking, answered, mapped;       // set by callbacks
+    double tick;                         // seconds of a timestamp's unit
     bool lost;
-    bool failed; // a callback has reported an error that no call has returned yet
+    bool failed;         // a callback has reported an error that no call has returned yet
+    hone_status failure; // its status
     char message[512];
 } webgpu_driver;
 
@@ -81,6 +93,11 @@ struct hone_gpu_buffer {
     WGPUBuffer buffer;
 };
 
+// Finds the library, opens it and takes its functions.
+HONE_MUST_USE hone_status webgpu_load(webgpu_driver *gpu, hone_error *error);
+// Lets the library call back until *done is true, for a tenth of a second at most; HONE_PENDING if it is not. (The library's
+// own waiting has no limit.)
+HONE_MUST_USE hone_status webgpu_poll(webgpu_driver *gpu, const bool *done, const char *what, hone_error *error);
 // What callbacks have reported since the last call, as the status of `what`.
 HONE_MUST_USE hone_status webgpu_check(webgpu_driver *gpu, const char *what, hone_error *error);
 static inline WGPUStringView webgpu_text(const char *text) {
@@ -98,8 +115,10 @@ hone_status webgpu_download(hone_gpu_driver *driver, hone_gpu_buffer *buffer, si
 hone_status webgpu_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
                                    uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error);
 void webgpu_pipeline_destroy(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);
-hone_status webgpu_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count,
+hone_status webgpu_record(hone_gpu_driver *driver, const hone_gpu_command *commands, size_t count, bool timed,
                           hone_gpu_recording **out, hone_error *error);
+hone_status webgpu_timestamps(hone_gpu_driver *driver, hone_gpu_recording *recording, double *seconds,
+                              hone_error *error);
 void webgpu_recording_destroy(hone_gpu_driver *driver, hone_gpu_recording *recording);
 hone_status webgpu_submit(hone_gpu_driver *driver, hone_gpu_recording *recording, hone_error *error);
 hone_status webgpu_wait(hone_gpu_driver *driver, hone_error *error);

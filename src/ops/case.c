@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of the cases: drawing them, to and from device bytes, comparing.
-#include "opcheck/check.h"
+#include "ops/case.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/half.h"
 
-bool check_is_float(hone_dtype dtype) {
+bool hone_case_is_float(hone_dtype dtype) {
     return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16 || dtype == HONE_DTYPE_F64;
 }
 
@@ -62,11 +62,11 @@ static void encode_one(hone_dtype dtype, double value, void *data, size_t i) {
     }
 }
 
-void check_decode(hone_dtype dtype, const void *data, size_t count, double *values) {
+void hone_case_decode(hone_dtype dtype, const void *data, size_t count, double *values) {
     for (size_t i = 0; i < count; i++) values[i] = decode_one(dtype, data, i);
 }
 
-void check_encode(hone_dtype dtype, const double *values, size_t count, void *data) {
+void hone_case_encode(hone_dtype dtype, const double *values, size_t count, void *data) {
     for (size_t i = 0; i < count; i++) encode_one(dtype, values[i], data, i);
 }
 
@@ -89,7 +89,7 @@ static hone_status draw_uniform(const hone_case_input *input, hone_random *rando
     const bool bounded = input->low != 0 || input->high != 0;
     double low = bounded ? input->low : -1;
     double high = bounded ? input->high : 1;
-    if (check_is_float(dtype)) {
+    if (hone_case_is_float(dtype)) {
         for (size_t i = 0; i < count; i++) values[i] = low + (high - low) * uniform(random);
         return HONE_OK;
     }
@@ -103,8 +103,8 @@ static hone_status draw_uniform(const hone_case_input *input, hone_random *rando
     return HONE_OK;
 }
 
-hone_status check_draw(const hone_case_input *input, hone_random *random, hone_arena *arena, check_tensor *out,
-                       hone_error *error) {
+hone_status hone_case_draw(const hone_case_input *input, hone_random *random, hone_arena *arena, hone_case_tensor *out,
+                           hone_error *error) {
     HONE_TRY(hone_type_check(&input->type, "the case's input", error));
     out->type = input->type;
     out->elements = (size_t)hone_type_elements(&input->type);
@@ -128,15 +128,15 @@ hone_status check_draw(const hone_case_input *input, hone_random *random, hone_a
         break;
     }
     // The reference sees what the device sees: the numbers as the type holds them.
-    check_encode(out->type.dtype, out->values, out->elements, out->data);
-    check_decode(out->type.dtype, out->data, out->elements, out->values);
+    hone_case_encode(out->type.dtype, out->values, out->elements, out->data);
+    hone_case_decode(out->type.dtype, out->data, out->elements, out->values);
     return HONE_OK;
 }
 
 // --- comparing
 // -----------------------------------------------------------------------------------------------------
 
-double check_largest(const double *values, size_t count) {
+double hone_case_largest(const double *values, size_t count) {
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
         if (isfinite(values[i]) && fabs(values[i]) > largest) largest = fabs(values[i]);
@@ -164,11 +164,11 @@ static void place_text(const hone_tensor_type *type, size_t element, char *text,
     if (at) snprintf(text + at, size - at, "]");
 }
 
-bool check_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
-                   size_t text_size) {
+bool hone_case_compare(const hone_tensor_type *type, const void *got, const double *want, double tolerance, char *text,
+                       size_t text_size) {
     const size_t count = (size_t)hone_type_elements(type);
-    if (!check_is_float(type->dtype)) tolerance = 0;
-    const double allowed = tolerance * check_largest(want, count);
+    if (!hone_case_is_float(type->dtype)) tolerance = 0;
+    const double allowed = tolerance * hone_case_largest(want, count);
     double worst = 0;
     size_t worst_at = 0;
     bool right = true;
@@ -193,7 +193,7 @@ bool check_compare(const hone_tensor_type *type, const void *got, const double *
     if (right) return true;
     char place[128];
     place_text(type, worst_at, place, sizeof(place));
-    const double largest = check_largest(want, count);
+    const double largest = hone_case_largest(want, count);
     snprintf(text, text_size, "%s is %.9g, should be %.9g: error %.3g, allowed %.3g", place[0] ? place : "the value",
              decode_one(type->dtype, got, worst_at), want[worst_at], largest > 0 ? worst / largest : worst, tolerance);
     return false;

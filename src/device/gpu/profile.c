@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times on the GPU's own clock: recordings with a timestamp round each dispatch, added up by step.
+#include "device/gpu/internal.h"
+
+// A program is recorded without timestamps until someone asks, for they keep dispatches from following each other closely.
+void gpu_profile(hone_program *base, bool on) {
+    gpu_program *const program = (gpu_program *)base;
+    hone_gpu_driver *const driver = ((gpu_device *)base->device)->driver;
+    if (on == program->timed || !driver->limits.timestamps) return;
+    if (on && !program->seconds) {
+        // Without memory for the times there are none.
+        if (HONE_NEW_ARRAY(&program->seconds, program->dispatch_count + 1, "times", NULL) != HONE_OK) return;
+        if (HONE_NEW_ARRAY(&program->runs, program->dispatch_count + 1, "times", NULL) != HONE_OK) {
+            hone_free(program->seconds);
+            program->seconds = NULL;
+            return;
+        }
+    }
+    program->timed = on;
+    gpu_drop_recordings(program); // submit makes them again
+}
+
+static hone_status read_slice(gpu_program *program, gpu_slice *slice, hone_error *error) {
+    hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
+    double seconds[GPU_SLICE];
+    if (!slice->ran || !program->timed) return HONE_OK;
+    hone_status status;
+    do {
+        status = driver->vtable->timestamps(driver, slice->recording, seconds, error);
+    } while (status == HONE_PENDING);
+    HONE_TRY(status);
+    slice->ran = false;
+    for (size_t i = 0; i < slice->count; i++) {
+        program->seconds[slice->first + i] += seconds[i];
+        program->runs[slice->first + i]++;
+    }
+    return HONE_OK;
+}
+
+hone_status gpu_read_times(gpu_program *program, gpu_slice *slice, hone_error *error) {
+    if (slice) return read_slice(program, slice, error);
+    for (size_t i = 0; i < program->slice_count; i++) HONE_TRY(read_slice(program, &program->slices[i], error));
+    return HONE_OK;
+}
+
+size_t gpu_profile_rows(const hone_program *base, hone_profile_row *rows, size_t capacity) {
+    const gpu_program *const program = (const gpu_program *)base;
+    size_t count = 0;
+    for (size_t s = 0; s < base->plan->step_count && program->seconds; s++) {
+        const gpu_step *const step = &program->steps[s];
+        if (step->alias) continue;
+        if (count < capacity) {
+            hone_profile_row *const row = &rows[count];
+            *row = (hone_profile_row){.op = step->call.op, .label = base->plan->steps[s].node.label};
+            for (size_t d = step->first; d < step->first + step->count; d++) row->seconds += program->seconds[d];
+            if (step->count) row->calls = program->runs[step->first];
+        }
+        count++;
+    }
+    return count;
+}
