@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ops/sdpa/attention.h"
+#include "ops/sdpa/attention_kernels.h"
 #include "ops/shared/parallel.h"
 
 // Operands `cache` [1,C,H,D] and `value` [1,S,H,D] with start_pos at `start`; `heads`: H must be the same.
@@ -123,12 +124,33 @@ static void attention_cpu(const hone_op_call *call) {
     hone_attention_run(call, &a, call->outputs[0].data, (float *)(starts + a.queries));
 }
 
+// --- on a GPU --------------------------------------------------------------------------------------------------------
+static void update_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const cache = hone_operand_tensor(call, 0), *const value = hone_operand_tensor(call, 1);
+    hone_cache_write_kernel(list, cache, cache->type.dims[1], value, value->type.dims[1], call->operands[2].integer);
+}
+
+static void attention_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_attention a = attention_of(call);
+    const hone_tensor *const qkv[] = {hone_operand_tensor(call, 0), hone_operand_tensor(call, 1),
+                                      hone_operand_tensor(call, 2)};
+    hone_attention_sizes sizes = hone_attention_sizes_of(&a);
+    sizes.kind = HONE_PLACES_NONE;
+    if (hone_type_elements(&call->outputs[0].type) == 0) return;
+    hone_attention_forward(list, &sizes, qkv, NULL, &call->outputs[0], NULL);
+    if (call->operands[3].live) hone_cache_flag_kernel(list, a.offset < 0 || a.offset + a.queries > a.keys);
+}
+
+HONE_PLAIN_KERNEL_RULE(update_cache, update_kernel)
+HONE_PLAIN_KERNEL_RULE(cached_attention, attention_kernel)
+
 const hone_op hone_op_update_cache = {
     .schema = "llama::update_cache_(Tensor(a!) cache, Tensor value, int start_pos) -> ()",
     .summary = "cache[0, start_pos + i] = value[0, i] for cache [1,C,H,D] and value [1,S,H,D]",
     .flags = HONE_OP_EFFECT,
     .infer = update_infer,
     .cpu = update_cpu,
+    .variants = hone_kernels_update_cache,
 };
 const hone_op hone_op_cached_attention = {
     .schema = "llama::sdpa_with_cache(Tensor q, Tensor k_cache, Tensor v_cache, int start_pos, float? scale=None) -> "
@@ -138,4 +160,5 @@ const hone_op hone_op_cached_attention = {
     .infer = attention_infer,
     .cpu = attention_cpu,
     .cpu_needs = attention_needs,
+    .variants = hone_kernels_cached_attention,
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "ops/sdpa/attention.h"
+#include "ops/sdpa/attention_kernels.h"
 #include "ops/shared/broadcast.h"
 #include "ops/shared/vector.h"
 
@@ -205,6 +206,41 @@ static void cpu(const hone_op_call *call) {
     hone_call_parallel(call, heads * c.query_tiles, tile_task, &c);
 }
 
+// --- on a GPU --------------------------------------------------------------------------------------------------------
+static void kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const context c = resolve(call);
+    const hone_tensor *const qkv[] = {hone_operand_tensor(call, 0), hone_operand_tensor(call, 1),
+                                      hone_operand_tensor(call, 2)};
+    const hone_tensor *const mask = hone_operand_tensor(call, 3);
+    if (hone_type_elements(&call->outputs[0].type) == 0) return;
+    hone_attention_sizes sizes = {.queries = c.queries,
+                                  .keys = c.keys,
+                                  .features = c.features,
+                                  .values = c.values,
+                                  .heads = hone_type_elements(&call->outputs[0].type) / (c.queries * c.values),
+                                  .sharing = 1,
+                                  .offset = c.keys, // all keys are seen
+                                  .scale = c.scale,
+                                  .q_row = c.features,
+                                  .q_head = c.queries * c.features,
+                                  .k_row = c.features,
+                                  .k_head = c.keys * c.features,
+                                  .v_row = c.values,
+                                  .v_head = c.keys * c.values,
+                                  .out_row = c.values,
+                                  .out_head = c.queries * c.values,
+                                  .kind = mask ? HONE_PLACES_MASK : HONE_PLACES_NONE,
+                                  .joined = 1,
+                                  .mask_query = c.mask_strides[c.rank],
+                                  .mask_key = c.mask_strides[c.rank + 1],
+                                  .mask_rank = c.rank};
+    memcpy(sizes.mask_dims, c.dims, (size_t)c.rank * sizeof *c.dims);
+    memcpy(sizes.mask_steps, c.mask_strides, (size_t)c.rank * sizeof *c.mask_strides);
+    hone_attention_forward(list, &sizes, qkv, mask, &call->outputs[0], NULL);
+}
+
+HONE_PLAIN_KERNEL_RULE(masked_attention, kernel)
+
 // --- gradient --------------------------------------------------------------------------------------------------------
 typedef struct matrices {
     hone_graph *graph;
@@ -280,4 +316,5 @@ const hone_op hone_op_masked_attention = {
     .gradient_text =
         "d_v = p^T d, d_q = scale d_s k, d_k = scale d_s^T q, d_attn_mask = d_s summed to its shape; with p "
         "the softmax and d_s its gradient by aten::bmm and aten::_softmax: all scores are kept meanwhile",
+    .variants = hone_kernels_masked_attention,
 };

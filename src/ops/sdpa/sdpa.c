@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/sdpa/attention.h"
+#include "ops/sdpa/attention_kernels.h"
 #include "ops/shared/parallel.h"
 
 hone_status hone_attention_check(const hone_op_call *call, size_t first, size_t row_start, hone_error *error) {
@@ -128,12 +129,19 @@ static void cache_write_cpu(const hone_op_call *call) {
                (size_t)((end - begin) * columns) * sizeof(float));
 }
 
+static void cache_write_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const cache = hone_operand_tensor(call, 0), *const rows = hone_operand_tensor(call, 1);
+    hone_cache_write_kernel(list, cache, cache->type.dims[0], rows, rows->type.dims[0], call->operands[2].integer);
+}
+HONE_PLAIN_KERNEL_RULE(cache_write, cache_write_kernel)
+
 const hone_op hone_op_cache_write = {
     .schema = "hone::cache_write_(Tensor(a!) cache, Tensor rows, int offset) -> ()",
     .summary = "cache[offset .. offset + T) = rows [T, C]; rows beyond the cache are dropped and flagged",
     .flags = HONE_OP_EFFECT,
     .infer = cache_write_infer,
     .cpu = cache_write_cpu,
+    .variants = hone_kernels_cache_write,
 };
 
 const hone_op *const hone_ops_sdpa[] = {
