@@ -63,6 +63,25 @@ static void accumulate(const hone_reference *run) {
 #define WITH_GRAD .tolerance = HONE_TOLERANCE_SIMPLE, .gradient_tolerance = HONE_TOLERANCE_SIMPLE
 #define BOTH      HONE_TAKES(HONE_IN(0), HONE_IN(1))
 
+#define TIMED(op_, function, name_, second)                                                                            \
+    {op_,                                                                                                              \
+     name_,                                                                                                            \
+     HONE_INPUTS(HONE_F32(512, 1536), second),                                                                         \
+     BOTH,                                                                                                             \
+     .reference = function,                                                                                            \
+     SIMPLE,                                                                                                           \
+     .bench_only = true,                                                                                               \
+     .bench_flop = 512 * 1536}
+#define TIMED_NUMBER(op_, function)                                                                                    \
+    {op_,                                                                                                              \
+     "512 x 1536",                                                                                                     \
+     HONE_INPUTS(HONE_F32(512, 1536)),                                                                                 \
+     HONE_TAKES(HONE_IN(0), HONE_CASE_R(1.5)),                                                                         \
+     .reference = function,                                                                                            \
+     SIMPLE,                                                                                                           \
+     .bench_only = true,                                                                                               \
+     .bench_flop = 512 * 1536}
+
 const hone_op_case hone_cases_binary[] = {
     {"aten::add.Tensor", "same shape", HONE_INPUTS(HONE_F32(4, 5), HONE_F32(4, 5)), BOTH, .reference = add_tensors,
      WITH_GRAD},
@@ -135,5 +154,13 @@ const hone_op_case hone_cases_binary[] = {
     {"hone::accumulate_", "empty", HONE_INPUTS(HONE_F32(0), HONE_F32(0)), BOTH, .reference = accumulate, SIMPLE},
     {"hone::accumulate_", "LoRA gradients of SmolLM2", HONE_INPUTS(HONE_F32(2442240), HONE_F32(2442240)), BOTH,
      .reference = accumulate, SIMPLE, .bench_only = true, .bench_flop = 2442240},
+    TIMED("aten::add.Tensor", add_tensors, "512 x 1536", HONE_F32(512, 1536)),
+    TIMED("aten::add.Tensor", add_tensors, "512 x 1536, row", HONE_F32(1536)),
+    TIMED("aten::sub.Tensor", sub_tensors, "512 x 1536, column", HONE_F32(512, 1)),
+    TIMED("aten::div.Tensor", div_tensors, "512 x 1536", HONE_F32_IN(0.5, 2, 512, 1536)),
+    TIMED_NUMBER("aten::add.Scalar", add_number),
+    TIMED_NUMBER("aten::sub.Scalar", sub_number),
+    TIMED_NUMBER("aten::mul.Scalar", mul_number),
+    TIMED_NUMBER("aten::div.Scalar", div_number),
     {0},
 };

@@ -20,8 +20,8 @@ static void reference(const hone_reference *run) {
         for (int64_t i = 0; i < columns; i++) {
             uint32_t h = mix((uint32_t)seed + 0x9e3779b9u);
             h = mix(h ^ (uint32_t)(seed >> 32));
-            h = mix(h + (uint32_t)run->inputs[1][2 * t]);
-            h = mix(h ^ (uint32_t)run->inputs[1][2 * t + 1]);
+            h = mix(h + (uint32_t)(int64_t)run->inputs[1][2 * t]);
+            h = mix(h ^ (uint32_t)(int64_t)run->inputs[1][2 * t + 1]);
             h = mix(h + (uint32_t)i);
             run->outputs[0][t * columns + i] =
                 (double)h >= p * 4294967296.0 ? run->inputs[0][t * columns + i] / (1.0 - p) : 0.0;
@@ -58,5 +58,32 @@ const hone_op_case hone_cases_dropout[] = {
      .argument_count = 4,
      .reference = reference,
      .tolerance = HONE_TOLERANCE_SIMPLE},
+    {.op = "hone::dropout",
+     .name = "a seed of 64 bits, rows that end within a thread's four, negative keys",
+     .inputs = {{{HONE_DTYPE_F32, 2, {301, 67}}},
+                {{HONE_DTYPE_I32, 2, {301, 2}}, HONE_FILL_INTEGER, -1000, 2147483647}},
+     .input_count = 2,
+     .arguments = {HONE_IN(0), HONE_IN(1), HONE_CASE_R(0.1), HONE_CASE_I(-1234567890123456789),
+                   HONE_CASE_I(4294967295)},
+     .argument_count = 5,
+     .reference = reference,
+     .tolerance = HONE_TOLERANCE_SIMPLE},
+    {.op = "hone::dropout",
+     .name = "one column, nearly all gone",
+     .inputs = {{{HONE_DTYPE_F32, 2, {1001, 1}}}, KEYS(1001)},
+     .input_count = 2,
+     .arguments = {HONE_IN(0), HONE_IN(1), HONE_CASE_R(0.99), HONE_CASE_I(7)},
+     .argument_count = 4,
+     .reference = reference,
+     .tolerance = HONE_TOLERANCE_SIMPLE},
+    {.op = "hone::dropout",
+     .name = "512 x 576",
+     .inputs = {{{HONE_DTYPE_F32, 2, {512, 576}}}, KEYS(512)},
+     .input_count = 2,
+     .arguments = {HONE_IN(0), HONE_IN(1), HONE_CASE_R(0.1), HONE_CASE_I(1)},
+     .argument_count = 4,
+     .reference = reference,
+     .tolerance = HONE_TOLERANCE_SIMPLE,
+     .bench_only = true},
     {.op = NULL},
 };

@@ -74,6 +74,23 @@ DEFINE_SLOPE(hardswish_slope, x <= -3 ? 0 : x >= 3 ? d : d * (x / 3 + 0.5))
                  1e-45),                                                                                               \
                 5, 24)
 
+#define TIMED(op_, function, tolerance_)                                                                               \
+    {op_,                                                                                                              \
+     "512 x 1536",                                                                                                     \
+     HONE_INPUTS(HONE_F32_IN(-9, 9, 512, 1536)),                                                                       \
+     HONE_TAKES(HONE_IN(0)),                                                                                           \
+     .reference = function,                                                                                            \
+     .tolerance = HONE_TOLERANCE_##tolerance_,                                                                         \
+     .bench_only = true}
+#define TIMED_SLOPE(op_, function, ...)                                                                                \
+    {op_,                                                                                                              \
+     "512 x 1536",                                                                                                     \
+     HONE_INPUTS(HONE_F32(512, 1536), HONE_F32_IN(-9, 9, 512, 1536)),                                                  \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), __VA_ARGS__),                                                                  \
+     .reference = function,                                                                                            \
+     .tolerance = HONE_TOLERANCE_SIMPLE,                                                                               \
+     .bench_only = true}
+
 const hone_op_case hone_cases_piecewise[] = {
     ONE("aten::sin", "a few turns", sine, EXP, HONE_F32_IN(-9, 9, 7, 13)),
     ONE("aten::sin", "small", sine, EXP, HONE_F32_IN(-1e-3, 1e-3, 99)),
@@ -123,5 +140,12 @@ const hone_op_case hone_cases_piecewise[] = {
      .tolerance = HONE_TOLERANCE_EXP, .bench_only = true, .bench_flop = 512 * 1536 * 25},
     {"aten::hardswish", "512 x 1536", HONE_INPUTS(HONE_F32_IN(-9, 9, 512, 1536)), HONE_TAKES(HONE_IN(0)),
      .reference = hardswish, .tolerance = HONE_TOLERANCE_SIMPLE, .bench_only = true, .bench_flop = 512 * 1536 * 5},
+    TIMED("aten::cos", cosine, EXP),
+    TIMED("aten::round", nearest, SIMPLE),
+    TIMED("aten::hardtanh", hardtanh, SIMPLE),
+    TIMED("aten::leaky_relu", leaky, SIMPLE),
+    TIMED_SLOPE("aten::hardtanh_backward", hardtanh_slope, HONE_CASE_R(-0.5), HONE_CASE_R(0.5)),
+    TIMED_SLOPE("aten::leaky_relu_backward", leaky_slope, HONE_CASE_R(0.2)),
+    TIMED_SLOPE("aten::hardswish_backward", hardswish_slope),
     {0},
 };

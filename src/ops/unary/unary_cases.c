@@ -103,6 +103,25 @@ DEFINE_SLOPE(silu_slope, (1 + x * (1 - 1 / (1 + exp(-x)))) / (1 + exp(-x)))
      .gradient_tolerance = HONE_TOLERANCE_EXP,                                                                         \
      __VA_ARGS__}
 
+#define TIMED(op_, function, input, ...)                                                                               \
+    {op_,                                                                                                              \
+     "512 x 1536",                                                                                                     \
+     HONE_INPUTS(input),                                                                                               \
+     HONE_TAKES(HONE_IN(0), __VA_ARGS__),                                                                              \
+     .reference = function,                                                                                            \
+     .tolerance = HONE_TOLERANCE_EXP,                                                                                  \
+     .bench_only = true}
+#define TIMED_SLOPE(op_, function, ...)                                                                                \
+    {op_,                                                                                                              \
+     "512 x 1536",                                                                                                     \
+     HONE_INPUTS(REALS, REALS),                                                                                        \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), __VA_ARGS__),                                                                  \
+     .reference = function,                                                                                            \
+     .tolerance = HONE_TOLERANCE_EXP,                                                                                  \
+     .bench_only = true}
+#define REALS    HONE_F32_IN(-8, 8, 512, 1536)
+#define POSITIVE HONE_F32_IN(0.1, 9, 512, 1536)
+
 const hone_op_case hone_cases_unary[] = {
     ONE("aten::relu", "odd", relu, SIMPLE, HONE_F32(7, 13)),
     EDGE("aten::relu", "edges", relu, SIMPLE, EDGES),
@@ -166,5 +185,30 @@ const hone_op_case hone_cases_unary[] = {
      HONE_INPUTS(HONE_F32(512, 1536), HONE_F32_IN(-9, 9, 512, 1536), HONE_F32(512, 1536)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)), .reference = silu_mul_backward, .tolerance = HONE_TOLERANCE_EXP,
      .bench_only = true, .bench_flop = 512 * 1536 * 26},
+    EDGE("aten::log", "subnormal", logarithm, EXP, HONE_F32_OF((1e-45, 1e-40, 1.17e-38, 3e-42), 8)),
+    {"aten::pow.Tensor_Scalar", "1.5 of 0, infinity, negative and large numbers",
+     HONE_INPUTS(HONE_F32_OF((0, INFINITY, -1, NAN, 1e20, 3e25), 7)), HONE_TAKES(HONE_IN(0), HONE_CASE_R(1.5)),
+     .reference = power, .tolerance = HONE_TOLERANCE_EXP},
+    TIMED("aten::relu", relu, REALS),
+    TIMED("aten::gelu", gelu, REALS),
+    TIMED("aten::sigmoid", sigmoid, REALS),
+    TIMED("aten::exp", exponential, REALS),
+    TIMED("aten::log", logarithm, POSITIVE),
+    TIMED("aten::sqrt", root, POSITIVE),
+    TIMED("aten::rsqrt", inverse_root, POSITIVE),
+    TIMED("aten::neg", negative, REALS),
+    TIMED("aten::abs", absolute, REALS),
+    TIMED("aten::sign", sign, REALS),
+    TIMED("aten::tanh", tangent, REALS),
+    TIMED("aten::silu", silu, REALS),
+    TIMED("aten::reciprocal", inverse, POSITIVE),
+    TIMED("aten::clamp", clamp, REALS, HONE_CASE_R(-1), HONE_CASE_R(1)),
+    TIMED("aten::pow.Tensor_Scalar", power, POSITIVE, HONE_CASE_R(2.5)),
+    TIMED_SLOPE("aten::threshold_backward", threshold_slope, HONE_CASE_R(0.25)),
+    TIMED_SLOPE("hone::clamp_backward", clamp_slope, HONE_CASE_R(-0.5), HONE_CASE_R(0.5)),
+    TIMED_SLOPE("aten::gelu_backward", gelu_slope),
+    TIMED_SLOPE("aten::sigmoid_backward", sigmoid_slope),
+    TIMED_SLOPE("aten::tanh_backward", tangent_slope),
+    TIMED_SLOPE("aten::silu_backward", silu_slope),
     {0},
 };

@@ -28,6 +28,9 @@ static void real(const hone_op_call *call, hone_kernel_list *list, const char *e
 static void function(const hone_op_call *call, hone_kernel_list *list, int code) {
     real(call, list, "unary.unary_f32", code, 0, 0);
 }
+static void sine(const hone_op_call *call, hone_kernel_list *list, int code) {
+    real(call, list, "unary.sine_f32", code, 0, 0);
+}
 static void slope(const hone_op_call *call, hone_kernel_list *list, int code) {
     real(call, list, "unary.slope_f32", code, 0, 0);
 }
@@ -94,7 +97,7 @@ static void power(const hone_op_call *call, hone_kernel_list *list) {
                      : e == 0.5  ? UNARY_SQRT
                      : e == -0.5 ? UNARY_RSQRT
                                  : UNARY_POW;
-    real(call, list, "unary.unary_f32", code, e, 0);
+    real(call, list, code == UNARY_POW ? "unary.power_f32" : "unary.unary_f32", code, e, 0);
 }
 
 static void gated(const hone_op_call *call, hone_kernel_list *list) {
@@ -109,8 +112,8 @@ HONE_PLAIN_KERNEL(exp, function, UNARY_EXP)
 HONE_PLAIN_KERNEL(log, function, UNARY_LOG)
 HONE_PLAIN_KERNEL(sqrt, function, UNARY_SQRT)
 HONE_PLAIN_KERNEL(rsqrt, function, UNARY_RSQRT)
-HONE_PLAIN_KERNEL(sin, function, UNARY_SIN)
-HONE_PLAIN_KERNEL(cos, function, UNARY_COS)
+HONE_PLAIN_KERNEL(sin, sine, UNARY_SIN)
+HONE_PLAIN_KERNEL(cos, sine, UNARY_COS)
 HONE_PLAIN_KERNEL(sign, function, UNARY_SIGN)
 HONE_PLAIN_KERNEL(tanh, function, UNARY_TANH)
 HONE_PLAIN_KERNEL(silu, function, UNARY_SILU)

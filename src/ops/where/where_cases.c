@@ -29,6 +29,17 @@ static void minimum(const hone_reference *run) {
     {"aten::where.self",       name_,                                                                                  \
      HONE_INPUTS(__VA_ARGS__), HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                         \
      .reference = where,       .gradient_tolerance = HONE_TOLERANCE_SIMPLE}
+// Elements of any size; the condition is a column, the other choice a row.
+#define WIDE(name_, dtype_, low_, high_, rows, columns)                                                                \
+    {"aten::where.self", name_,                                                                                        \
+     HONE_INPUTS(                                                                                                      \
+         HONE_BOOL(rows, 1),                                                                                           \
+         {.type = {HONE_DTYPE_##dtype_, 2, {rows, columns}},                                                           \
+          .fill = HONE_FILL_INTEGER,                                                                                   \
+          .low = (low_),                                                                                               \
+          .high = (high_)},                                                                                            \
+         {.type = {HONE_DTYPE_##dtype_, 1, {columns}}, .fill = HONE_FILL_INTEGER, .low = (low_), .high = (high_)}),    \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)), .reference = where}
 #define EXTREME(name_, ...)                                                                                            \
     {"aten::maximum",          name_,                                                                                  \
      HONE_INPUTS(__VA_ARGS__), HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                     \
@@ -46,11 +57,22 @@ const hone_op_case hone_cases_where[] = {
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)), .reference = where},
     {"aten::where.self", "bool", HONE_INPUTS(HONE_BOOL(33), HONE_BOOL(33), HONE_BOOL(1)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)), .reference = where},
+    WIDE("i64", I64, 0, 1125899906842623, 13, 7),
+    WIDE("u8, odd", U8, 0, 255, 13, 7),
+    WIDE("i8", I8, -128, 127, 5, 3),
+    WIDE("f16", F16, -7, 9, 13, 7),
+    WIDE("f64", F64, -9007199254740992.0, 9007199254740992.0, 3, 5),
     WHERE("nothing", HONE_BOOL(0, 3), HONE_F32(3), HONE_F32(1)),
 
     EXTREME("same shape", HONE_F32(5, 37), HONE_F32(5, 37)),
     EXTREME("both sides repeat", HONE_F32(5, 1), HONE_F32(7)),
     {"aten::maximum", "NaN", HONE_INPUTS(HONE_F32_OF((NAN, 1, NAN, INFINITY), 4), HONE_F32_OF((1, NAN, NAN, 3), 4)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1)), .reference = maximum},
+    {"aten::where.self", "512 x 1536", HONE_INPUTS(HONE_BOOL(512, 1536), HONE_F32(512, 1536), HONE_F32_SCALAR),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)), .reference = where, .bench_only = true},
+    {"aten::maximum", "512 x 1536", HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 1536)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)), .reference = maximum, .bench_only = true},
+    {"aten::minimum", "512 x 1536", HONE_INPUTS(HONE_F32(512, 1536), HONE_F32(512, 1536)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1)), .reference = minimum, .bench_only = true},
     {0},
 };
