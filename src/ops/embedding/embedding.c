@@ -261,6 +261,7 @@ static const hone_op embedding_exported = {
     .summary = "rows of a 4-bit table as ExecuTorch packs it: even columns high, scales [V,K/g]",
     .infer = exported_infer,
     .cpu = exported_cpu,
+    .variants = hone_kernels_embedding_exported,
 };
 
 const hone_op *const hone_ops_embedding[] = {

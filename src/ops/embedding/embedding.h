@@ -9,5 +9,6 @@
 void hone_embedding_codes_kernel(const hone_op_call *call, hone_kernel_list *list, const hone_codes *table);
 HONE_DECLARE_KERNEL(embedding)
 HONE_DECLARE_KERNEL(embedding_backward)
+HONE_DECLARE_KERNEL(embedding_exported)
 
 #endif

@@ -281,6 +281,7 @@ static const hone_op op_gather = {
     .summary = "self[.., index[.., i, ..], ..] along dim; indices outside are clamped and flagged",
     .infer = gather_infer,
     .cpu = gather_cpu,
+    .variants = hone_kernels_gather,
     .gradient = gather_gradient,
     .gradient_text = "d added up where it was taken from, by aten::scatter_add",
 };
@@ -290,6 +291,7 @@ static const hone_op op_scatter_add = {
     .flags = HONE_OP_IN_PLACE,
     .infer = scatter_infer,
     .cpu = scatter_cpu,
+    .variants = hone_kernels_scatter_add,
     .gradient = scatter_gradient,
     .gradient_text = "d for self, d gathered at index for src",
 };
@@ -298,6 +300,7 @@ static const hone_op op_index_select = {
     .summary = "the places index of self along dim; those outside are clamped and flagged",
     .infer = select_infer,
     .cpu = select_cpu,
+    .variants = hone_kernels_index_select,
     .gradient = select_gradient,
     .gradient_text = "d added up where it was taken from, by aten::index_add",
 };
@@ -307,6 +310,7 @@ static const hone_op op_index_add = {
     .flags = HONE_OP_IN_PLACE,
     .infer = add_infer,
     .cpu = add_cpu,
+    .variants = hone_kernels_index_add,
     .gradient = add_gradient,
     .gradient_text = "d for self, alpha * d at index for source",
 };

@@ -143,6 +143,7 @@ const hone_op hone_op_scatter_value = {
     .flags = HONE_OP_IN_PLACE,
     .infer = value_infer,
     .cpu = value_cpu,
+    .variants = hone_kernels_scatter_value,
     .gradient = value_gradient,
     .gradient_text = "d_self = d with 0 at index",
 };
@@ -153,6 +154,7 @@ const hone_op hone_op_scatter_src = {
     .flags = HONE_OP_IN_PLACE,
     .infer = src_infer,
     .cpu = src_cpu,
+    .variants = hone_kernels_scatter_src,
     .gradient = src_gradient,
     .gradient_text =
         "d_self = d with 0 at index, d_src = d gathered at index (all of equal indices get it, as in PyTorch)",

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ops/shape/move.h"
+#include "ops/shared/kernels.h"
 #include "ops/shared/parallel.h"
 
 typedef struct context {
@@ -88,10 +89,34 @@ static void cpu(const hone_op_call *call) {
                        &c);
 }
 
+// The lower half first.
+static void add_halves(hone_kernel_list *list, hone_kernel_dispatch *d, int64_t number) {
+    hone_kernel_word(list, d, (int64_t)((uint64_t)number & UINT32_MAX));
+    hone_kernel_word(list, d, (int64_t)((uint64_t)number >> 32));
+}
+
+static void kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const out = &call->outputs[0];
+    const hone_dtype dtype = out->type.dtype;
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "shape.range_words", hone_kernel_groups(out->type.dims[0], HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, out);
+    hone_kernel_word(list, d, out->type.dims[0]);
+    hone_kernel_number(list, d, call->operands[0].real);
+    hone_kernel_number(list, d, call->operands[2].real);
+    add_halves(list, d, call->operands[0].integer);
+    add_halves(list, d, call->operands[2].integer);
+    hone_kernel_word(list, d, dtype == HONE_DTYPE_F32 ? 0 : dtype == HONE_DTYPE_I32 ? 1 : 2);
+    for (size_t i = 0; i < 3; i += 2)
+        hone_kernel_number(list, d, call->operands[i].real - (double)(float)call->operands[i].real);
+}
+HONE_PLAIN_KERNEL_RULE(arange, kernel)
+
 const hone_op hone_op_arange = {
     .schema = "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None) -> Tensor",
     .summary = "start, start + step, ... up to but without end; without dtype f32, or i64 for whole numbers",
     .flags = HONE_OP_CHEAP,
     .infer = infer,
     .cpu = cpu,
+    .variants = hone_kernels_arange,
 };

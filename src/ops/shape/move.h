@@ -30,6 +30,14 @@ hone_status hone_check_number(const hone_op_call *call, const hone_operand *numb
 void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
                       const hone_tensor *from, int64_t from_first);
 void hone_kernel_fill(hone_kernel_list *list, const hone_tensor *out, const unsigned char *element);
+// The places of a tensor that get elements of another: along each dimension first, first + step, ..., count of them, from
+// element from_first on by the strides `from`. The rest is filled with an element's bytes, or kept if `fill` is NULL.
+typedef struct hone_placement {
+    int64_t first[HONE_MAX_RANK], step[HONE_MAX_RANK], count[HONE_MAX_RANK], from[HONE_MAX_RANK];
+    int64_t from_first;
+} hone_placement;
+void hone_kernel_put(hone_kernel_list *list, const hone_tensor *out, const hone_tensor *from,
+                     const hone_placement *part, const unsigned char *fill);
 HONE_DECLARE_KERNEL(fill)
 HONE_DECLARE_KERNEL(copy)
 

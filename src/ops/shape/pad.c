@@ -67,6 +67,26 @@ static void cpu(const hone_op_call *call) {
                       (const char *)self->data + (size_t)from * move.element);
 }
 
+static void kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
+    hone_placement part = {.from_first = 0};
+    unsigned char element[8] = {0};
+    hone_move_strides(&self->type, part.from);
+    for (int d = 0; d < self->type.rank; d++) {
+        kept k;
+        int64_t size;
+        resolve(&call->operands[1], &self->type, d, &k, &size);
+        part.first[d] = k.to;
+        part.step[d] = 1;
+        part.count[d] = k.count;
+        part.from_first += k.from * part.from[d];
+    }
+    if (hone_type_elements(&self->type) == 0) part.from_first = 0;
+    hone_encode_number(out->type.dtype, &call->operands[2], element);
+    hone_kernel_put(list, out, self, &part, element);
+}
+HONE_PLAIN_KERNEL_RULE(pad, kernel)
+
 // What was put on is taken off again, and the other way round.
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_argument *const pad = hone_node_argument(call->node, 1);
@@ -84,5 +104,6 @@ const hone_op hone_op_pad = {
     .infer = infer,
     .cpu = cpu,
     .gradient = gradient,
+    .variants = hone_kernels_pad,
     .gradient_text = "d_self = d with the border taken off, 0 where self was cut",
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ops/shape/move.h"
+#include "ops/shared/kernels.h"
 #include "ops/shared/parallel.h"
 
 // --- flip ------------------------------------------------------------------------------------------------------------
@@ -25,22 +26,39 @@ static hone_status flip_infer(const hone_op_call *call, hone_error *error) {
     return HONE_OK;
 }
 
-static void flip_cpu(const hone_op_call *call) {
+// The copy, and the element of self that it begins with; self is not empty.
+static int64_t flip_move(const hone_op_call *call, hone_move *move) {
     const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
     bool marked[HONE_MAX_RANK] = {false};
-    hone_move move = {.rank = self->type.rank, .element = hone_dtype_bytes(self->type.dtype)};
     int64_t start = 0;
-    memcpy(move.dims, self->type.dims, sizeof move.dims);
-    hone_move_strides(&self->type, move.from);
-    hone_move_strides(&out->type, move.to);
-    if (flip_marks(call, marked, 0) != HONE_OK || hone_type_elements(&self->type) == 0) return;
-    for (int d = 0; d < move.rank; d++) {
+    *move = (hone_move){.rank = self->type.rank, .element = hone_dtype_bytes(self->type.dtype)};
+    memcpy(move->dims, self->type.dims, sizeof move->dims);
+    hone_move_strides(&self->type, move->from);
+    hone_move_strides(&out->type, move->to);
+    if (flip_marks(call, marked, 0) != HONE_OK) return 0;
+    for (int d = 0; d < move->rank; d++) {
         if (!marked[d]) continue;
-        start += (move.dims[d] - 1) * move.from[d];
-        move.from[d] = -move.from[d];
+        start += (move->dims[d] - 1) * move->from[d];
+        move->from[d] = -move->from[d];
     }
-    hone_move_run(call, &move, out->data, (const char *)self->data + (size_t)start * move.element);
+    return start;
 }
+
+static void flip_cpu(const hone_op_call *call) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0);
+    hone_move move;
+    if (hone_type_elements(&self->type) == 0) return;
+    const int64_t start = flip_move(call, &move);
+    hone_move_run(call, &move, call->outputs[0].data, (const char *)self->data + (size_t)start * move.element);
+}
+
+static void flip_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    hone_move move;
+    const int64_t start = flip_move(call, &move);
+    if (hone_type_elements(&call->outputs[0].type) > 0)
+        hone_kernel_move(list, &move, &call->outputs[0], 0, hone_operand_tensor(call, 0), start);
+}
+HONE_PLAIN_KERNEL_RULE(flip, flip_kernel)
 
 static hone_status flip_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
@@ -117,6 +135,26 @@ static void repeat_cpu(const hone_op_call *call) {
     hone_call_rows(call, elements / columns, columns, repeat_lines, &c);
 }
 
+static void repeat_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_tensor *const self = hone_operand_tensor(call, 0), *const out = &call->outputs[0];
+    const hone_tensor_type small = widened(&self->type, call->operands[1].count);
+    const int64_t words = (int64_t)(hone_type_bytes(&out->type) + 3) / 4;
+    int64_t strides[HONE_MAX_RANK];
+    hone_move_strides(&small, strides);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "shape.repeat_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, self);
+    hone_kernel_bind(list, d, out);
+    hone_kernel_word(list, d, words);
+    hone_kernel_word(list, d, out->type.rank);
+    const int64_t *const rows[] = {out->type.dims, small.dims, strides};
+    for (size_t row = 0; row < 3; row++)
+        for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < out->type.rank ? rows[row][i] : 1);
+    hone_kernel_word(list, d, hone_kernel_per_word(out->type.dtype));
+    hone_kernel_word(list, d, hone_dtype_bytes(out->type.dtype) == 8 ? 2 : 1);
+}
+HONE_PLAIN_KERNEL_RULE(repeat, repeat_kernel)
+
 // One repeated dimension after another: seen as [before, times, rest], then summed over the times.
 static hone_status repeat_gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_argument *const repeats = hone_node_argument(call->node, 1);
@@ -146,6 +184,7 @@ const hone_op hone_op_flip = {
     .cpu = flip_cpu,
     .gradient = flip_gradient,
     .gradient_text = "d_self = d turned round again",
+    .variants = hone_kernels_flip,
 };
 const hone_op hone_op_repeat = {
     .schema = "aten::repeat(Tensor self, int[] repeats) -> Tensor",
@@ -154,4 +193,5 @@ const hone_op hone_op_repeat = {
     .cpu = repeat_cpu,
     .gradient = repeat_gradient,
     .gradient_text = "d_self = d summed over the repetitions",
+    .variants = hone_kernels_repeat,
 };

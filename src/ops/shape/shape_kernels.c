@@ -42,14 +42,60 @@ static bool is_packed(const hone_move *move) {
     return true;
 }
 
+// Words of a tensor; elements of 1 or 2 bytes share them, those of 8 have two.
+static int64_t words_of(const hone_tensor_type *type) {
+    return (int64_t)(hone_type_bytes(type) + 3) / 4;
+}
+static int64_t wide_of(hone_dtype dtype) {
+    return hone_dtype_bytes(dtype) == 8 ? 2 : 1;
+}
+
+void hone_kernel_put(hone_kernel_list *list, const hone_tensor *out, const hone_tensor *from,
+                     const hone_placement *part, const unsigned char *fill) {
+    const size_t size = hone_dtype_bytes(out->type.dtype);
+    const int64_t words = words_of(&out->type);
+    uint32_t pattern[2] = {0, 0};
+    for (size_t at = 0; fill && at < sizeof(pattern); at += size) memcpy((char *)pattern + at, fill, size);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "shape.place_part", hone_kernel_groups(words, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, from);
+    hone_kernel_bind(list, d, out);
+    hone_kernel_word(list, d, words);
+    hone_kernel_word(list, d, out->type.rank);
+    const int64_t *const rows[] = {out->type.dims, part->first, part->step, part->count, part->from};
+    for (size_t row = 0; row < 5; row++)
+        for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < out->type.rank ? rows[row][i] : 1);
+    hone_kernel_word(list, d, part->from_first);
+    hone_kernel_word(list, d, hone_kernel_per_word(out->type.dtype));
+    hone_kernel_word(list, d, wide_of(out->type.dtype));
+    hone_kernel_word(list, d, !fill);
+    hone_kernel_word(list, d, pattern[0]);
+    hone_kernel_word(list, d, pattern[1]);
+}
+
+// A copy into a part of a tensor, along whose dimensions the copy runs.
+static void move_into_part(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
+                           const hone_tensor *from, int64_t from_first) {
+    hone_placement part = {.from_first = from_first};
+    int64_t strides[HONE_MAX_RANK];
+    hone_move_strides(&to->type, strides);
+    for (int d = 0; d < move->rank; d++) {
+        if (move->dims[d] == 0) return;
+        part.first[d] = to_first / strides[d] % to->type.dims[d];
+        part.step[d] = move->dims[d] > 1 ? move->to[d] / strides[d] : 1;
+        part.count[d] = move->dims[d];
+        part.from[d] = move->from[d];
+    }
+    hone_kernel_put(list, to, from, &part, NULL);
+}
+
 void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
                       const hone_tensor *from, int64_t from_first) {
     hone_move words;
     const bool small = move->element < 4;
     const int64_t scale = move->element == 8 ? 2 : 1, each = small ? 4 / (int64_t)move->element : 1;
     if (!in_words(move, &words) || (small && (to_first || !is_packed(move)))) {
-        (void)hone_error_set(&list->failure, HONE_UNSUPPORTED, "elements of %zu bytes into a part of a tensor",
-                             move->element);
+        move_into_part(list, move, to, to_first, from, from_first);
         return;
     }
     int64_t count = 1;

@@ -170,8 +170,14 @@ static void put_kernel(const hone_op_call *call, hone_kernel_list *list, bool sl
     int64_t first;
     if ((slice ? resolve_slice : resolve_select)(call, &out->type, 2, &p, &list->failure) != HONE_OK) return;
     const hone_move move = part_move(&out->type, &p, true, &first);
-    hone_kernel_fill(list, out, zero);
-    hone_kernel_move(list, &move, out, first, hone_operand_tensor(call, 0), 0);
+    hone_placement placement = {.from_first = 0};
+    for (int d = 0; d < move.rank; d++) {
+        placement.first[d] = d == p.dim ? p.first : 0;
+        placement.step[d] = d == p.dim ? p.step : 1;
+        placement.count[d] = move.dims[d];
+        placement.from[d] = move.from[d];
+    }
+    hone_kernel_put(list, out, hone_operand_tensor(call, 0), &placement, zero);
 }
 HONE_PLAIN_KERNEL(slice_backward, put_kernel, true)
 HONE_PLAIN_KERNEL(select_backward, put_kernel, false)
