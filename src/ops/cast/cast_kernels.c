@@ -22,6 +22,17 @@ static void copy(hone_kernel_list *list, const hone_tensor *from, const hone_ten
     hone_kernel_word(list, d, words);
 }
 
+static bool is_narrow_float(hone_dtype dtype) {
+    return dtype == HONE_DTYPE_F32 || dtype == HONE_DTYPE_F16 || dtype == HONE_DTYPE_BF16;
+}
+
+static const char *entry_of(hone_dtype from, hone_dtype to) {
+    if (hone_dtype_bytes(to) == 8) return "cast.convert_wide";
+    if (is_narrow_float(from) && is_narrow_float(to)) return "cast.convert_floats";
+    const bool small = from == HONE_DTYPE_I32 || hone_dtype_bytes(from) == 1;
+    return small && to == HONE_DTYPE_F32 ? "cast.convert_small" : "cast.convert";
+}
+
 static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
     const hone_tensor *const from = hone_operand_tensor(call, 0), *const to = &call->outputs[0];
     if (from->type.dtype == to->type.dtype) {
@@ -29,9 +40,8 @@ static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
         return;
     }
     const int64_t count = hone_type_elements(&to->type), each = hone_kernel_per_word(to->type.dtype);
-    hone_kernel_dispatch *const d =
-        hone_kernel_add(list, hone_dtype_bytes(to->type.dtype) == 8 ? "cast.convert_wide" : "cast.convert",
-                        hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
+    hone_kernel_dispatch *const d = hone_kernel_add(list, entry_of(from->type.dtype, to->type.dtype),
+                                                    hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
     hone_kernel_bind(list, d, from);
     hone_kernel_bind(list, d, to);
     hone_kernel_word(list, d, count);

@@ -28,6 +28,13 @@ static void number_words(hone_kernel_list *list, hone_kernel_dispatch *d, hone_d
     hone_kernel_word(list, d, nan);
 }
 
+static const char *entry_of(const hone_tensor *a, const hone_tensor *b, int code) {
+    const hone_dtype first = a->type.dtype, second = b ? b->type.dtype : first;
+    if (code >= COMPARE_NOT) return "compare.logic";
+    if (first == HONE_DTYPE_F32 && second == HONE_DTYPE_F32) return "compare.compare_f32";
+    return b && first == HONE_DTYPE_I32 && second == HONE_DTYPE_I32 ? "compare.compare_i32" : "compare.compare_any";
+}
+
 // `b` NULL: the number at operand 1 stands for it, or nothing does.
 static void compare(const hone_op_call *call, hone_kernel_list *list, const hone_tensor *b, int code) {
     const hone_tensor *const a = hone_operand_tensor(call, 0);
@@ -36,7 +43,7 @@ static void compare(const hone_op_call *call, hone_kernel_list *list, const hone
     hone_broadcast_make(&broadcast, &call->outputs[0].type,
                         (const hone_tensor_type *[]){&a->type, b ? &b->type : &scalar}, 2);
     hone_kernel_dispatch *const d =
-        hone_kernel_add(list, "compare.compare", hone_kernel_groups((broadcast.count + 3) / 4, HONE_KERNEL_THREADS));
+        hone_kernel_add(list, entry_of(a, b, code), hone_kernel_groups((broadcast.count + 3) / 4, HONE_KERNEL_THREADS));
     hone_kernel_bind(list, d, a);
     hone_kernel_bind(list, d, b);
     hone_kernel_bind(list, d, &call->outputs[0]);

@@ -7,22 +7,30 @@
 
 #define FULL          1024 // groups that keep a device busy: below that, outputs are reduced in parts first
 #define COLUMNS       32   // outputs that a group reduces together where neighbours lie together
-#define GROUP_LEAST   64   // elements of an output that are worth a group
+#define ROWS          8    // outputs that a group reduces together where each one's elements lie together
+#define ROWS_LEAST    32   // elements of an output that are worth more than a thread
+#define GROUP_LEAST   2048 // elements of an output that are worth a group
+#define FEW           64   // outputs whose groups leave most of a device idle: then fewer are worth one
+#define FEW_LEAST     256
 #define COLUMNS_LEAST 16
 #define GROUP_PART    4096 // elements of the smallest part
 #define COLUMNS_PART  64
 
-// Kernels for outputs of many elements that lie together, of many that do not, and of few; their own words.
+typedef enum layout { BY_GROUP, BY_ROWS, BY_COLUMNS, BY_THREAD } layout;
+
+// A kernel for each layout, and their own words.
 typedef struct kind {
-    const char *group, *columns, *thread;
+    const char *entries[4];
     uint32_t own[3];
 } kind;
-
-typedef enum layout { BY_GROUP, BY_COLUMNS, BY_THREAD } layout;
+#define KERNELS(name)                                                                                                  \
+    {"reduce." name "_group", "reduce." name "_rows", "reduce." name "_columns", "reduce." name "_thread"}
 
 static layout layout_of(const hone_reduction *axes) {
-    if (axes->inner_reduced) return axes->reduced.count >= GROUP_LEAST ? BY_GROUP : BY_THREAD;
-    return axes->reduced.count >= COLUMNS_LEAST ? BY_COLUMNS : BY_THREAD;
+    const int64_t count = axes->reduced.count;
+    if (!axes->inner_reduced) return count >= COLUMNS_LEAST ? BY_COLUMNS : BY_THREAD;
+    if (count < ROWS_LEAST) return BY_THREAD;
+    return count < (axes->kept.count < FEW ? FEW_LEAST : GROUP_LEAST) ? BY_ROWS : BY_GROUP;
 }
 
 static void axes_words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_axes *axes) {
@@ -36,10 +44,11 @@ static void add(hone_kernel_list *list, const hone_tensor *self, const hone_tens
                 const kind *of, int64_t parts, size_t bytes) {
     const layout how = layout_of(axes);
     const int64_t outputs = axes->kept.count;
-    hone_kernel_dispatch *const d =
-        how == BY_GROUP     ? hone_kernel_add(list, of->group, (uint64_t)(outputs * parts))
-        : how == BY_COLUMNS ? hone_kernel_add(list, of->columns, hone_kernel_groups(outputs, COLUMNS) * (uint64_t)parts)
-                            : hone_kernel_add(list, of->thread, hone_kernel_groups(outputs, HONE_KERNEL_THREADS));
+    const uint64_t groups = how == BY_GROUP     ? (uint64_t)(outputs * parts)
+                            : how == BY_ROWS    ? hone_kernel_groups(outputs, ROWS)
+                            : how == BY_COLUMNS ? hone_kernel_groups(outputs, COLUMNS) * (uint64_t)parts
+                                                : hone_kernel_groups(outputs, HONE_KERNEL_THREADS);
+    hone_kernel_dispatch *const d = hone_kernel_add(list, of->entries[how], groups);
     if (self)
         hone_kernel_bind(list, d, self);
     else
@@ -61,7 +70,7 @@ static void add(hone_kernel_list *list, const hone_tensor *self, const hone_tens
 static int64_t parts_of(const hone_reduction *axes) {
     const layout how = layout_of(axes);
     const int64_t groups = how == BY_COLUMNS ? (axes->kept.count + COLUMNS - 1) / COLUMNS : axes->kept.count;
-    if (how == BY_THREAD || groups == 0) return 1;
+    if (how == BY_ROWS || how == BY_THREAD || groups == 0) return 1;
     const int64_t useful = axes->reduced.count / (how == BY_GROUP ? GROUP_PART : COLUMNS_PART), wanted = FULL / groups;
     const int64_t parts = useful < wanted ? useful : wanted;
     return parts > 1 ? parts : 1;
@@ -97,24 +106,20 @@ static void sum(const hone_op_call *call, hone_kernel_list *list, bool mean) {
     if (!split(call, list, call->operand_count == 4 ? 1 : call->operand_count, &axes)) return;
     if (dtype == HONE_DTYPE_F32) {
         const float factor = mean ? (float)(1.0 / (double)axes.reduced.count) : 1.0f;
-        kind real = {"reduce.sum_group", "reduce.sum_columns", "reduce.sum_thread", {0}};
+        kind real = {KERNELS("sum"), {0}};
         memcpy(real.own, &factor, sizeof(factor));
         reduce(call, list, &axes, &real);
         return;
     }
     reduce(call, list, &axes,
-           &(kind){"reduce.whole_group",
-                   "reduce.whole_columns",
-                   "reduce.whole_thread",
-                   {hone_dtype_bytes(dtype) == 1, call->outputs[0].type.dtype == HONE_DTYPE_F32}});
+           &(kind){KERNELS("whole"), {hone_dtype_bytes(dtype) == 1, call->outputs[0].type.dtype == HONE_DTYPE_F32}});
 }
 
 // --- the best element and its place ----------------------------------------------------------------------------------
 static void best(const hone_op_call *call, hone_kernel_list *list, const hone_reduction *axes, bool smallest,
                  bool place) {
     const bool whole = hone_operand_tensor(call, 0)->type.dtype == HONE_DTYPE_I32;
-    reduce(call, list, axes,
-           &(kind){"reduce.best_group", "reduce.best_columns", "reduce.best_thread", {whole, smallest, place}});
+    reduce(call, list, axes, &(kind){KERNELS("best"), {whole, smallest, place}});
 }
 
 static void value(const hone_op_call *call, hone_kernel_list *list, bool smallest) {

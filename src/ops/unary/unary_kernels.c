@@ -5,7 +5,6 @@
 
 #include "ops/shared/kernels.h"
 #include "ops/unary/unary.h"
-#include "ops/unary/unary_words.h"
 
 static hone_kernel_dispatch *add(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
     const int64_t count = hone_type_elements(&call->outputs[0].type);
@@ -18,35 +17,22 @@ static hone_kernel_dispatch *add(const hone_op_call *call, hone_kernel_list *lis
     return d;
 }
 
-static void real(const hone_op_call *call, hone_kernel_list *list, const char *entry, int code, double p, double q) {
-    hone_kernel_dispatch *const d = add(call, list, entry);
-    hone_kernel_word(list, d, code);
-    hone_kernel_number(list, d, p);
-    hone_kernel_number(list, d, q);
+static void plain(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
+    (void)add(call, list, entry);
 }
 
-static void function(const hone_op_call *call, hone_kernel_list *list, int code) {
-    real(call, list, "unary.unary_f32", code, 0, 0);
-}
-static void sine(const hone_op_call *call, hone_kernel_list *list, int code) {
-    real(call, list, "unary.sine_f32", code, 0, 0);
-}
-static void slope(const hone_op_call *call, hone_kernel_list *list, int code) {
-    real(call, list, "unary.slope_f32", code, 0, 0);
+static void with_numbers(const hone_op_call *call, hone_kernel_list *list, const char *entry, double p, double q) {
+    hone_kernel_dispatch *const d = add(call, list, entry);
+    hone_kernel_number(list, d, p);
+    hone_kernel_number(list, d, q);
 }
 
 static bool is_whole(const hone_op_call *call) {
     return hone_operand_tensor(call, 0)->type.dtype == HONE_DTYPE_I32;
 }
 
-// f32 or i32.
-static void either(const hone_op_call *call, hone_kernel_list *list, int code) {
-    if (!is_whole(call)) {
-        function(call, list, code);
-        return;
-    }
-    hone_kernel_dispatch *const d = add(call, list, "unary.unary_i32");
-    hone_kernel_word(list, d, code);
+static void either(const hone_op_call *call, hone_kernel_list *list, const char *real, const char *whole) {
+    plain(call, list, is_whole(call) ? whole : real);
 }
 
 static double bound(const hone_operand *number, double otherwise) {
@@ -60,76 +46,76 @@ static int32_t whole_bound(const hone_operand *number, int32_t otherwise) {
 
 static void clamp(const hone_op_call *call, hone_kernel_list *list) {
     if (!is_whole(call)) {
-        real(call, list, "unary.unary_f32", UNARY_CLAMP, bound(&call->operands[1], -INFINITY),
-             bound(&call->operands[2], INFINITY));
+        with_numbers(call, list, "unary.clamp_f32", bound(&call->operands[1], -INFINITY),
+                     bound(&call->operands[2], INFINITY));
         return;
     }
-    hone_kernel_dispatch *const d = add(call, list, "unary.unary_i32");
-    hone_kernel_word(list, d, UNARY_CLAMP);
+    hone_kernel_dispatch *const d = add(call, list, "unary.clamp_i32");
     hone_kernel_word(list, d, whole_bound(&call->operands[1], INT32_MIN));
     hone_kernel_word(list, d, whole_bound(&call->operands[2], INT32_MAX));
 }
 
-static void bounded(const hone_op_call *call, hone_kernel_list *list, int code) {
-    real(call, list, "unary.unary_f32", code, call->operands[1].real,
-         call->operand_count > 2 ? call->operands[2].real : 0);
+static void bounded(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
+    with_numbers(call, list, entry, call->operands[1].real, call->operand_count > 2 ? call->operands[2].real : 0);
 }
-static void bounded_slope(const hone_op_call *call, hone_kernel_list *list, int code) {
-    real(call, list, "unary.slope_f32", code, bound(&call->operands[2], -INFINITY),
-         call->operand_count > 3 ? bound(&call->operands[3], INFINITY) : 0);
+static void bounded_slope(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
+    with_numbers(call, list, entry, bound(&call->operands[2], -INFINITY),
+                 call->operand_count > 3 ? bound(&call->operands[3], INFINITY) : 0);
 }
 
 static bool is_tanh(const hone_operand *approximate) {
     return approximate->string && strcmp(approximate->string, "tanh") == 0;
 }
 static void gelu(const hone_op_call *call, hone_kernel_list *list) {
-    function(call, list, is_tanh(&call->operands[1]) ? UNARY_GELU_TANH : UNARY_GELU);
+    plain(call, list, is_tanh(&call->operands[1]) ? "unary.gelu_tanh_f32" : "unary.gelu_f32");
 }
 static void gelu_slope(const hone_op_call *call, hone_kernel_list *list) {
-    slope(call, list, is_tanh(&call->operands[2]) ? SLOPE_GELU_TANH : SLOPE_GELU);
+    plain(call, list, is_tanh(&call->operands[2]) ? "unary.gelu_tanh_slope_f32" : "unary.gelu_slope_f32");
 }
 
 static void power(const hone_op_call *call, hone_kernel_list *list) {
     const double e = call->operands[1].real;
-    const int code = e == 2      ? UNARY_SQUARE
-                     : e == 3    ? UNARY_CUBE
-                     : e == -1   ? UNARY_RECIPROCAL
-                     : e == 0.5  ? UNARY_SQRT
-                     : e == -0.5 ? UNARY_RSQRT
-                                 : UNARY_POW;
-    real(call, list, code == UNARY_POW ? "unary.power_f32" : "unary.unary_f32", code, e, 0);
+    const bool live = call->operands[1].live; // the kernel cannot depend on it
+    const char *const entry = live        ? "unary.pow_f32"
+                              : e == 2    ? "unary.square_f32"
+                              : e == 3    ? "unary.cube_f32"
+                              : e == -1   ? "unary.reciprocal_f32"
+                              : e == 0.5  ? "unary.sqrt_f32"
+                              : e == -0.5 ? "unary.rsqrt_f32"
+                                          : "unary.pow_f32";
+    with_numbers(call, list, entry, e, 0);
 }
 
 static void gated(const hone_op_call *call, hone_kernel_list *list) {
-    (void)add(call, list, call->output_count == 1 ? "unary.silu_mul" : "unary.silu_mul_backward");
+    plain(call, list, call->output_count == 1 ? "unary.silu_mul" : "unary.silu_mul_backward");
 }
 
-HONE_PLAIN_KERNEL(relu, either, UNARY_RELU)
-HONE_PLAIN_KERNEL(neg, either, UNARY_NEG)
-HONE_PLAIN_KERNEL(abs, either, UNARY_ABS)
-HONE_PLAIN_KERNEL(sigmoid, function, UNARY_SIGMOID)
-HONE_PLAIN_KERNEL(exp, function, UNARY_EXP)
-HONE_PLAIN_KERNEL(log, function, UNARY_LOG)
-HONE_PLAIN_KERNEL(sqrt, function, UNARY_SQRT)
-HONE_PLAIN_KERNEL(rsqrt, function, UNARY_RSQRT)
-HONE_PLAIN_KERNEL(sin, sine, UNARY_SIN)
-HONE_PLAIN_KERNEL(cos, sine, UNARY_COS)
-HONE_PLAIN_KERNEL(sign, function, UNARY_SIGN)
-HONE_PLAIN_KERNEL(tanh, function, UNARY_TANH)
-HONE_PLAIN_KERNEL(silu, function, UNARY_SILU)
-HONE_PLAIN_KERNEL(reciprocal, function, UNARY_RECIPROCAL)
-HONE_PLAIN_KERNEL(round, function, UNARY_ROUND)
-HONE_PLAIN_KERNEL(hardswish, function, UNARY_HARDSWISH)
-HONE_PLAIN_KERNEL(hardtanh, bounded, UNARY_CLAMP)
-HONE_PLAIN_KERNEL(leaky_relu, bounded, UNARY_LEAKY_RELU)
-HONE_PLAIN_KERNEL(sigmoid_backward, slope, SLOPE_SIGMOID)
-HONE_PLAIN_KERNEL(tanh_backward, slope, SLOPE_TANH)
-HONE_PLAIN_KERNEL(silu_backward, slope, SLOPE_SILU)
-HONE_PLAIN_KERNEL(hardswish_backward, slope, SLOPE_HARDSWISH)
-HONE_PLAIN_KERNEL(threshold_backward, bounded_slope, SLOPE_THRESHOLD)
-HONE_PLAIN_KERNEL(clamp_backward, bounded_slope, SLOPE_CLAMP)
-HONE_PLAIN_KERNEL(hardtanh_backward, bounded_slope, SLOPE_HARDTANH)
-HONE_PLAIN_KERNEL(leaky_relu_backward, bounded_slope, SLOPE_LEAKY_RELU)
+HONE_PLAIN_KERNEL(relu, either, "unary.relu_f32", "unary.relu_i32")
+HONE_PLAIN_KERNEL(neg, either, "unary.neg_f32", "unary.neg_i32")
+HONE_PLAIN_KERNEL(abs, either, "unary.abs_f32", "unary.abs_i32")
+HONE_PLAIN_KERNEL(sigmoid, plain, "unary.sigmoid_f32")
+HONE_PLAIN_KERNEL(exp, plain, "unary.exp_f32")
+HONE_PLAIN_KERNEL(log, plain, "unary.log_f32")
+HONE_PLAIN_KERNEL(sqrt, plain, "unary.sqrt_f32")
+HONE_PLAIN_KERNEL(rsqrt, plain, "unary.rsqrt_f32")
+HONE_PLAIN_KERNEL(sin, plain, "unary.sin_f32")
+HONE_PLAIN_KERNEL(cos, plain, "unary.cos_f32")
+HONE_PLAIN_KERNEL(sign, plain, "unary.sign_f32")
+HONE_PLAIN_KERNEL(tanh, plain, "unary.tanh_f32")
+HONE_PLAIN_KERNEL(silu, plain, "unary.silu_f32")
+HONE_PLAIN_KERNEL(reciprocal, plain, "unary.reciprocal_f32")
+HONE_PLAIN_KERNEL(round, plain, "unary.round_f32")
+HONE_PLAIN_KERNEL(hardswish, plain, "unary.hardswish_f32")
+HONE_PLAIN_KERNEL(hardtanh, bounded, "unary.clamp_f32")
+HONE_PLAIN_KERNEL(leaky_relu, bounded, "unary.leaky_relu_f32")
+HONE_PLAIN_KERNEL(sigmoid_backward, plain, "unary.sigmoid_slope_f32")
+HONE_PLAIN_KERNEL(tanh_backward, plain, "unary.tanh_slope_f32")
+HONE_PLAIN_KERNEL(silu_backward, plain, "unary.silu_slope_f32")
+HONE_PLAIN_KERNEL(hardswish_backward, plain, "unary.hardswish_slope_f32")
+HONE_PLAIN_KERNEL(threshold_backward, bounded_slope, "unary.threshold_slope_f32")
+HONE_PLAIN_KERNEL(clamp_backward, bounded_slope, "unary.clamp_slope_f32")
+HONE_PLAIN_KERNEL(hardtanh_backward, bounded_slope, "unary.hardtanh_slope_f32")
+HONE_PLAIN_KERNEL(leaky_relu_backward, bounded_slope, "unary.leaky_relu_slope_f32")
 HONE_PLAIN_KERNEL_RULE(gelu, gelu)
 HONE_PLAIN_KERNEL_RULE(gelu_backward, gelu_slope)
 HONE_PLAIN_KERNEL_RULE(power, power)
