@@ -9,6 +9,7 @@
 // The gradients take them from x again, as the f32 outputs mean and rstd have lost that precision.
 #include <math.h>
 
+#include "ops/layer_norm/layer_norm.h"
 #include "ops/op.h"
 #include "ops/shared/parallel.h"
 #include "ops/shared/vector.h"
@@ -246,6 +247,7 @@ static const hone_op op_layer_norm = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = norm_infer,
     .cpu = norm_cpu,
+    .variants = hone_kernels_layer_norm,
     .gradient = norm_gradient,
     .gradient_text = "d_input by hone::layer_norm_backward, d_weight by hone::layer_norm_weight_backward, d_bias = d "
                      "summed over rows; mean and rstd have none",
@@ -258,6 +260,7 @@ static const hone_op op_layer_norm_backward = {
     .flags = HONE_OP_IN_PLACE | HONE_OP_IN_PLACE_1,
     .infer = backward_infer,
     .cpu = backward_cpu,
+    .variants = hone_kernels_layer_norm_backward,
 };
 static const hone_op op_layer_norm_weight_backward = {
     .schema =
@@ -265,6 +268,7 @@ static const hone_op op_layer_norm_weight_backward = {
     .summary = "sum over rows of d_out * (input - mean) * rstd",
     .infer = weight_backward_infer,
     .cpu = weight_backward_cpu,
+    .variants = hone_kernels_layer_norm_weight_backward,
     .cpu_needs = weight_backward_needs,
 };
 

@@ -10,7 +10,9 @@
 #include "ops/rope/rotary.h"
 
 #include "ops/op.h"
+#include "ops/shared/kernels.h"
 #include "ops/shared/parallel.h"
+#include "ops/shared/variants.h"
 #include "ops/shared/vector.h"
 
 HONE_VECTOR static void turn_neighbours(float *out, const float *x, const float *cosines, const float *sines,
@@ -154,6 +156,34 @@ static void halves_backward_cpu(const hone_op_call *call) {
     turn_both(call, HALVES_BACK);
 }
 
+// A dispatch for each of the two, a thread for each pair.
+static void both_kernel(const hone_op_call *call, hone_kernel_list *list, way how) {
+    const hone_tensor *const cosines = hone_operand_tensor(call, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const hone_tensor *const x = hone_operand_tensor(call, i);
+        const int64_t pairs = hone_type_elements(&x->type) / 2, rows = cosines->type.dims[0];
+        hone_kernel_dispatch *const d =
+            hone_kernel_add(list, "rotary.rotary", hone_kernel_groups(pairs, HONE_KERNEL_THREADS));
+        hone_kernel_bind(list, d, x);
+        hone_kernel_bind(list, d, cosines);
+        hone_kernel_bind(list, d, hone_operand_tensor(call, 3));
+        hone_kernel_bind(list, d, &call->outputs[i]);
+        hone_kernel_bind_flags(list, d);
+        const int64_t words[] = {pairs,
+                                 x->type.dims[1],
+                                 x->type.dims[2],
+                                 x->type.dims[3],
+                                 cosines->type.dims[1],
+                                 rows,
+                                 how == NEIGHBOURS ? 0 : start_of(&call->operands[4], rows, x->type.dims[1]),
+                                 how};
+        for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++) hone_kernel_word(list, d, words[w]);
+    }
+}
+HONE_PLAIN_KERNEL(rotary, both_kernel, NEIGHBOURS)
+HONE_PLAIN_KERNEL(rotary_hf, both_kernel, HALVES)
+HONE_PLAIN_KERNEL(rotary_hf_backward, both_kernel, HALVES_BACK)
+
 // The gradient that flows into output i, zeros where none does.
 static hone_value flowing(const hone_gradient_call *call, size_t i) {
     if (hone_grad_out(call, i).id) return hone_grad_out(call, i);
@@ -236,6 +266,21 @@ static void table_backward_cpu(const hone_op_call *call) {
     turn_by_table(call, -1);
 }
 
+static void table_kernel(const hone_op_call *call, hone_kernel_list *list, double sign) {
+    const hone_tensor *const x = hone_operand_tensor(call, 0);
+    const int64_t pairs = hone_type_elements(&x->type) / 2;
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "rotary.rotary_table", hone_kernel_groups(pairs, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, x);
+    hone_kernel_bind(list, d, hone_operand_tensor(call, 1));
+    hone_kernel_bind(list, d, &call->outputs[0]);
+    hone_kernel_word(list, d, pairs);
+    hone_kernel_word(list, d, hone_type_elements(&hone_operand_tensor(call, 1)->type) / 2);
+    hone_kernel_number(list, d, sign);
+}
+HONE_PLAIN_KERNEL(rotary_interleaved, table_kernel, 1)
+HONE_PLAIN_KERNEL(rotary_interleaved_backward, table_kernel, -1)
+
 static hone_status table_gradient(const hone_gradient_call *call, hone_error *error) {
     (void)error;
     if (call->wanted[0])
@@ -250,6 +295,7 @@ const hone_op hone_op_rotary = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = neighbours_infer,
     .cpu = neighbours_cpu,
+    .variants = hone_kernels_rotary,
     .gradient = neighbours_gradient,
     .gradient_text = "d_xq, d_xk: the turn by the negative angles; the tables get none",
 };
@@ -260,6 +306,7 @@ const hone_op hone_op_rotary_hf = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = halves_infer,
     .cpu = halves_cpu,
+    .variants = hone_kernels_rotary_hf,
     .gradient = halves_gradient,
     .gradient_text = "d_xq, d_xk by hone::apply_rotary_emb_hf_backward; the tables get none",
 };
@@ -270,6 +317,7 @@ const hone_op hone_op_rotary_hf_backward = {
     .flags = HONE_OP_IN_PLACE,
     .infer = halves_infer,
     .cpu = halves_backward_cpu,
+    .variants = hone_kernels_rotary_hf_backward,
 };
 const hone_op hone_op_rotary_interleaved = {
     .schema = "et_vk::apply_rotary_emb_interleaved(Tensor x, Tensor freqs_cis) -> Tensor",
@@ -277,6 +325,7 @@ const hone_op hone_op_rotary_interleaved = {
     .flags = HONE_OP_CHEAP | HONE_OP_IN_PLACE,
     .infer = table_infer,
     .cpu = table_cpu,
+    .variants = hone_kernels_rotary_interleaved,
     .gradient = table_gradient,
     .gradient_text = "d_x by hone::apply_rotary_emb_interleaved_backward; the table gets none",
 };
@@ -286,4 +335,5 @@ const hone_op hone_op_rotary_interleaved_backward = {
     .flags = HONE_OP_IN_PLACE,
     .infer = table_infer,
     .cpu = table_backward_cpu,
+    .variants = hone_kernels_rotary_interleaved_backward,
 };

@@ -74,6 +74,8 @@ static void arange(const hone_reference *run) {
 #define PLAIN(op_, name_, function, input, ...)                                                                        \
     {op_, name_, HONE_INPUTS(input), HONE_TAKES(HONE_IN(0), __VA_ARGS__), .reference = function}
 #define RANGE(name_, ...) {"aten::arange.start_step", name_, HONE_TAKES(__VA_ARGS__), .reference = arange}
+// With values, which 64-bit inputs must be given.
+#define WHOLE(dtype_, ...) {.type = {HONE_DTYPE_##dtype_, HONE_DIMS_(__VA_ARGS__)}, .low = -9, .high = 9}
 #define ANY(dtype_, ...)                                                                                               \
     {                                                                                                                  \
         .type = { HONE_DTYPE_##dtype_, HONE_DIMS_(__VA_ARGS__) }                                                       \
@@ -95,6 +97,8 @@ const hone_op_case hone_cases_border[] = {
     PLAIN(PAD, "i32", pad, HONE_I32_IN(-9, 9, 4, 5), HONE_CASE_IS(2, 1, 0, 3), HONE_CASE_I(-100)),
     PLAIN(PAD, "bool", pad, HONE_BOOL(4, 5), HONE_CASE_IS(2, 1), HONE_CASE_B(1)),
     PLAIN(PAD, "u8", pad, ANY(U8, 9), HONE_CASE_IS(2, 1), HONE_CASE_I(255)),
+    PLAIN(PAD, "i64", pad, WHOLE(I64, 3, 5), HONE_CASE_IS(2, -1, 1, 0), HONE_CASE_I(7)),
+    PLAIN(PAD, "f16, cut and padded", pad, ANY(F16, 3, 5), HONE_CASE_IS(-2, 3, 1, 0), HONE_CASE_R(0.5)),
     PLAIN(PAD, "several blocks", pad, HONE_F32(300, 200), HONE_CASE_IS(7, 9, 11, 13), HONE_CASE_R(2)),
     MOVE("aten::flip", "last", flip, HONE_F32(3, 5), HONE_CASE_IS(-1)),
     MOVE("aten::flip", "first and last", flip, HONE_F32(3, 4, 5), HONE_CASE_IS(2, 0)),
@@ -104,6 +108,7 @@ const hone_op_case hone_cases_border[] = {
     PLAIN("aten::flip", "nothing", flip, HONE_F32(3, 0), HONE_CASE_IS(0, 1)),
     PLAIN("aten::flip", "bool", flip, HONE_BOOL(7, 9), HONE_CASE_IS(1)),
     PLAIN("aten::flip", "f16", flip, ANY(F16, 7, 9), HONE_CASE_IS(0)),
+    PLAIN("aten::flip", "i64", flip, WHOLE(I64, 3, 5), HONE_CASE_IS(0, 1)),
     PLAIN("aten::flip", "several blocks", flip, HONE_F32(301, 211), HONE_CASE_IS(0, 1)),
     MOVE("aten::repeat", "rows", repeat, HONE_F32(3, 5), HONE_CASE_IS(2, 1)),
     MOVE("aten::repeat", "both, new dimension", repeat, HONE_F32(3, 5), HONE_CASE_IS(2, 3, 4)),
@@ -115,6 +120,7 @@ const hone_op_case hone_cases_border[] = {
     MOVE("aten::repeat", "no times", repeat, HONE_F32(3, 5), HONE_CASE_IS(2, 0, 2)),
     PLAIN("aten::repeat", "nothing", repeat, HONE_F32(3, 0), HONE_CASE_IS(2, 3)),
     PLAIN("aten::repeat", "i32", repeat, HONE_I32_IN(-9, 9, 3, 2), HONE_CASE_IS(2, 5)),
+    PLAIN("aten::repeat", "i64", repeat, WHOLE(I64, 3, 2), HONE_CASE_IS(2, 2, 3)),
     PLAIN("aten::repeat", "bool, several blocks", repeat, HONE_BOOL(300, 7), HONE_CASE_IS(20, 3)),
     RANGE("whole numbers: i64", HONE_CASE_I(0), HONE_CASE_I(7)),
     RANGE("i32 by code", HONE_CASE_I(-3), HONE_CASE_I(50000), HONE_CASE_I(2), HONE_CASE_I(3)),
@@ -123,6 +129,8 @@ const hone_op_case hone_cases_border[] = {
     RANGE("f32", HONE_CASE_R(0), HONE_CASE_R(1), HONE_CASE_R(0.1)),
     RANGE("f32, backwards", HONE_CASE_R(1.5), HONE_CASE_R(-1), HONE_CASE_R(-0.25)),
     RANGE("i64 beyond 32 bits", HONE_CASE_I(4294967296), HONE_CASE_I(4294967299)),
+    RANGE("i64 with large steps", HONE_CASE_I(-5000000000), HONE_CASE_I(5000000000), HONE_CASE_I(1234567891)),
+    RANGE("f32, many, far from 0", HONE_CASE_R(1000.3), HONE_CASE_R(1700.7), HONE_CASE_R(0.07)),
     RANGE("nothing", HONE_CASE_I(5), HONE_CASE_I(5), HONE_CASE_I(-1), HONE_CASE_I(3)),
     {PAD, "a border round 1000 x 1000", HONE_INPUTS(HONE_F32(1000, 1000)),
      HONE_TAKES(HONE_IN(0), HONE_CASE_IS(4, 4, 4, 4)), .reference = pad, .bench_only = true},

@@ -142,7 +142,8 @@ static void fill(const hone_reference *run) {
      .gradient_tolerance = HONE_TOLERANCE_SIMPLE}
 #define PLAIN(op_, name_, function, input, ...)                                                                        \
     {op_, name_, HONE_INPUTS(input), HONE_TAKES(__VA_ARGS__), .reference = function}
-#define NO_LIST {.kind = HONE_ARGUMENT_INTEGERS}
+#define ANY(type_, ...) {.type = {HONE_DTYPE_##type_, HONE_DIMS_(__VA_ARGS__)}, .low = 0, .high = 2}
+#define NO_LIST         {.kind = HONE_ARGUMENT_INTEGERS}
 #define LIST(...)                                                                                                      \
     {.kind = HONE_ARGUMENT_TENSORS,                                                                                    \
      .values = (const hone_value[]){__VA_ARGS__},                                                                      \
@@ -197,6 +198,34 @@ const hone_op_case hone_cases_shape[] = {
     MOVE("aten::split_with_sizes_copy", "rows", split, HONE_F32(6, 3), HONE_IN(0), HONE_CASE_IS(1, 3, 2)),
     MOVE("aten::split_with_sizes_copy", "columns", split, HONE_F32(2, 5), HONE_IN(0), HONE_CASE_IS(4, 0, 1),
          HONE_CASE_I(-1)),
+    PLAIN("aten::permute_copy", "i64, four dimensions", permute, ANY(I64, 2, 3, 4, 5), HONE_IN(0),
+          HONE_CASE_IS(3, 1, 0, 2)),
+    PLAIN("aten::permute_copy", "f16", permute, ANY(F16, 3, 5, 7), HONE_IN(0), HONE_CASE_IS(2, 0, 1)),
+    PLAIN("aten::expand_copy", "u8", expand, ANY(U8, 3, 1), HONE_IN(0), HONE_CASE_IS(2, 3, 5)),
+    PLAIN("aten::expand_copy", "i64", expand, ANY(I64, 3, 1), HONE_IN(0), HONE_CASE_IS(3, 5)),
+    PLAIN("aten::select_copy.int", "bool", select, HONE_BOOL(3, 5), HONE_IN(0), HONE_CASE_I(1), HONE_CASE_I(3)),
+    PLAIN("aten::select_backward", "i8", select_backward, ANY(I8, 3, 2), HONE_IN(0), HONE_CASE_IS(3, 5, 2),
+          HONE_CASE_I(1), HONE_CASE_I(3)),
+    PLAIN("aten::select_backward", "i64", select_backward, ANY(I64, 3, 2), HONE_IN(0), HONE_CASE_IS(3, 5, 2),
+          HONE_CASE_I(1), HONE_CASE_I(3)),
+    PLAIN("aten::slice_copy.Tensor", "f16, step", slice, ANY(F16, 3, 9), HONE_IN(0), HONE_CASE_I(1), HONE_CASE_I(1),
+          HONE_CASE_I(9), HONE_CASE_I(3)),
+    PLAIN("aten::slice_copy.Tensor", "bool", slice, HONE_BOOL(9, 3), HONE_IN(0), HONE_CASE_I(0), HONE_CASE_I(1),
+          HONE_CASE_I(8)),
+    PLAIN("hone::slice_backward", "u8, step", slice_backward, ANY(U8, 3, 3), HONE_IN(0), HONE_CASE_IS(3, 9),
+          HONE_CASE_I(-1), HONE_CASE_I(1), HONE_CASE_NO, HONE_CASE_I(3)),
+    PLAIN("hone::slice_backward", "nothing put back", slice_backward, ANY(F16, 3, 0), HONE_IN(0), HONE_CASE_IS(3, 9),
+          HONE_CASE_I(-1), HONE_CASE_I(2), HONE_CASE_I(2)),
+    {"aten::cat", "bool, columns", HONE_INPUTS(HONE_BOOL(3, 5), HONE_BOOL(3, 2), HONE_BOOL(3, 6)),
+     HONE_TAKES(LIST({1}, {2}, {3}), HONE_CASE_I(1)), .reference = cat},
+    {"aten::cat", "f16, rows", HONE_INPUTS(ANY(F16, 3), ANY(F16, 4), ANY(F16, 2)), HONE_TAKES(LIST({1}, {2}, {3})),
+     .reference = cat},
+    {"aten::cat", "i64, middle", HONE_INPUTS(ANY(I64, 2, 3, 2), ANY(I64, 2, 1, 2)),
+     HONE_TAKES(LIST({1}, {2}), HONE_CASE_I(1)), .reference = cat},
+    PLAIN("aten::split_with_sizes_copy", "u8, columns", split, ANY(U8, 3, 9), HONE_IN(0), HONE_CASE_IS(4, 2, 3),
+          HONE_CASE_I(1)),
+    PLAIN("aten::split_with_sizes_copy", "i64, columns", split, ANY(I64, 3, 9), HONE_IN(0), HONE_CASE_IS(4, 2, 3),
+          HONE_CASE_I(1)),
     {"aten::full", "f32", HONE_TAKES(HONE_CASE_IS(3, 4), HONE_CASE_R(2.5)), .reference = fill},
     {"aten::full", "i32 by code", HONE_TAKES(HONE_CASE_IS(9), HONE_CASE_I(-3), HONE_CASE_I(3)), .reference = fill},
     {"aten::full", "i64 from a whole number", HONE_TAKES(HONE_CASE_IS(2), HONE_CASE_I(7)), .reference = fill},
