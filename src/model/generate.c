@@ -102,7 +102,8 @@ static hone_status make_runner(hone_generator *generator, runner *run, int64_t t
     const hone_status status = build_graph(generator, run, values, error);
     hone_free(values);
     HONE_TRY(status);
-    return hone_plan_create(run->graph, NULL, &run->plan, error);
+    const hone_plan_options options = {.max_arena_bytes = hone_device_piece_bytes(generator->model->device)};
+    return hone_plan_create(run->graph, &options, &run->plan, error);
 }
 
 static void free_runner(runner *run) {

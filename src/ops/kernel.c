@@ -37,7 +37,8 @@ static void bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, hone_ke
 
 void hone_kernel_bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor) {
     if (!tensor) {
-        hone_kernel_bind_scratch(list, dispatch, 0, 4);
+        const size_t offset = (size_t)HONE_BUFFER_ALIGNMENT * (1 + dispatch->binding_count);
+        bind(list, dispatch, (hone_kernel_binding){.place = HONE_KERNEL_NOTHING, .offset = offset, .bytes = 4});
         return;
     }
     const size_t bytes = (hone_type_bytes(&tensor->type) + 3) / 4 * 4;

@@ -13,6 +13,7 @@
 #ifndef HONE_OPS_KERNEL_H
 #define HONE_OPS_KERNEL_H
 
+#include <hone/device.h>
 #include <hone/op.h>
 
 #define HONE_KERNEL_BINDINGS   8
@@ -33,7 +34,8 @@ enum {
 typedef enum hone_kernel_place {
     HONE_KERNEL_TENSOR,
     HONE_KERNEL_SCRATCH, // working memory of the call, contents undefined
-    HONE_KERNEL_FLAGS    // the word of error flags
+    HONE_KERNEL_FLAGS,   // the word of error flags
+    HONE_KERNEL_NOTHING  // a word that nobody reads, another one for each binding
 } hone_kernel_place;
 
 typedef struct hone_kernel_binding {
@@ -74,7 +76,7 @@ struct hone_kernel_variant {
 // A new dispatch, valid until the next is added.
 hone_kernel_dispatch *hone_kernel_add(hone_kernel_list *list, const char *entry, uint64_t groups);
 void hone_kernel_clear(hone_kernel_list *list);
-// The next binding: all of a tensor, working memory, the flags. A NULL tensor binds 4 bytes of working memory.
+// The next binding: all of a tensor, working memory, the flags. A NULL tensor binds a word that nobody reads.
 void hone_kernel_bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor);
 void hone_kernel_bind_scratch(hone_kernel_list *list, hone_kernel_dispatch *dispatch, size_t offset, size_t bytes);
 void hone_kernel_bind_flags(hone_kernel_list *list, hone_kernel_dispatch *dispatch);

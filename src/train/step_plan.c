@@ -90,7 +90,8 @@ static hone_status build_step(hone_step_plan *out, const hone_step_settings *s, 
     hone_graph_segment(g, true);
     HONE_TRY(hone_graph_status(g, error));
     HONE_TRY(build_head(g, s, out->shape, v, hidden, error));
-    hone_plan_options options = {.recompute = s->recompute};
+    hone_plan_options options = {.recompute = s->recompute,
+                                 .max_arena_bytes = hone_device_piece_bytes(s->model->device)};
     if (out->shape.backward) {
         hone_graph_segment(g, false);
         options.first_backward_node = hone_graph_node_count(g);
@@ -138,7 +139,8 @@ static hone_status build_update(hone_step_plan *out, const hone_step_settings *s
     hone_emit(g, "hone::adamw_step_guarded", HONE_T(parameters), HONE_T(first), HONE_T(second), HONE_T(gradients),
               HONE_T(control), HONE_LIVE(HONE_LIVE_RATE), HONE_R(s->beta1), HONE_R(s->beta2), HONE_R(s->epsilon),
               HONE_LIVE(HONE_LIVE_DECAY), HONE_LIVE(HONE_LIVE_CORRECTION1), HONE_LIVE(HONE_LIVE_CORRECTION2));
-    return hone_plan_create(g, NULL, &out->plan, error);
+    const hone_plan_options options = {.max_arena_bytes = hone_device_piece_bytes(s->model->device)};
+    return hone_plan_create(g, &options, &out->plan, error);
 }
 
 hone_status hone_update_plan_create(const hone_step_settings *settings, const hone_step_buffers *buffers,

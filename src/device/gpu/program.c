@@ -15,9 +15,9 @@ static hone_status bind_range(gpu_program *program, const hone_kernel_binding *b
                               hone_error *error) {
     const hone_gpu_limits *const limits = &((gpu_device *)program->base.device)->driver->limits;
     if (binding->place != HONE_KERNEL_TENSOR) {
-        const bool flags = binding->place == HONE_KERNEL_FLAGS;
-        program->uses_flags |= flags;
-        *out = (hone_gpu_range){flags ? program->flags : program->scratch, binding->offset, binding->bytes};
+        const bool scratch = binding->place == HONE_KERNEL_SCRATCH; // its buffer is not there yet
+        program->uses_flags |= binding->place == HONE_KERNEL_FLAGS;
+        *out = (hone_gpu_range){scratch ? NULL : program->flags, binding->offset, binding->bytes};
         return HONE_OK;
     }
     const hone_plan *const plan = program->base.plan;
@@ -207,7 +207,9 @@ static hone_status make_buffers(gpu_program *program, hone_error *error) {
 
 static hone_status prepare(gpu_program *program, hone_error *error) {
     hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
-    HONE_TRY(make_buffer(driver, 4, "error flags", &program->flags, error));
+    // The flags, and behind them the words that nobody reads.
+    const size_t bytes = (size_t)HONE_BUFFER_ALIGNMENT * (1 + HONE_KERNEL_BINDINGS);
+    HONE_TRY(make_buffer(driver, bytes, "error flags", &program->flags, error));
     HONE_TRY(HONE_NEW_ARRAY(&program->steps, program->base.plan->step_count, "a program", error));
     for (uint32_t s = 0; s < program->base.plan->step_count; s++) HONE_TRY(prepare_step(program, s, error));
     HONE_TRY(make_buffers(program, error));

@@ -100,20 +100,24 @@ static void kernel(const hone_op_call *call, hone_kernel_list *list) {
                          .left = {.ld = k, .factor = 1},
                          .start_column = 1,
                          .start_factor = 1};
-    const hone_gemm_kernel product = {.entry = "linear_q4gsw.linear_codes",
-                                      .entry_large = "linear_q4gsw.linear_codes_large",
+    // A quad of the backward product is one word of one group, or else is read code by code.
+    const bool quads = w.group % 4 == 0 && w.row_bytes % (w.bits == 4 ? 2 : 4) == 0;
+    const char *const entry = !self->backward ? "linear_q4gsw.down" : quads ? "linear_q4gsw.along" : "linear_q4gsw.any";
+    const char *const large = !self->backward ? "linear_q4gsw.down_large" : quads ? "linear_q4gsw.along_large" : NULL;
+    const hone_gemm_kernel product = {.entry = entry,
+                                      .entry_large = large,
                                       .gemm = &g,
                                       .left = in,
                                       .right = hone_operand_tensor(call, 1),
                                       .out = &call->outputs[0],
                                       .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL};
-    hone_kernel_dispatch *const d = hone_gemm_kernel_add(list, &product);
+    hone_kernel_dispatch *const d = hone_gemm_kernel_begin(list, &product);
     hone_kernel_bind(list, d, scales);
     hone_kernel_bind(list, d, minimums);
-    const int64_t words[] = {0,       !self->backward,  w.row_bytes,
-                             w.group, w.step,           w.bits,
-                             w.zero,  minimums != NULL, scales->type.dtype == HONE_DTYPE_F16};
+    const int64_t words[] = {
+        0, 0, w.row_bytes, w.group, w.step, w.bits, w.zero, minimums != NULL, scales->type.dtype == HONE_DTYPE_F16};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) hone_kernel_word(list, d, words[i]);
+    hone_gemm_kernel_end(list, &product);
 }
 HONE_PLAIN_KERNEL_RULE(linear_codes, kernel)
 

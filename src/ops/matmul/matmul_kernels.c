@@ -1,49 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a product for a GPU.
+// The dispatches of a product for a GPU.
 #include "ops/matmul/matmul_kernels.h"
+
+#include "ops/shared/kernels.h"
 
 enum {
     TILE = 64,
     TILE_LARGE = 128,
-    ENOUGH_LARGE = 96, // groups of large tiles that keep a GPU busy
+    STEPS = 32,       // of k between two barriers, for the smaller tiles
+    BUSY = 96,        // groups of large tiles that keep a GPU busy
+    BUSY_PARTS = 160, // groups that it is worth to cut K into parts for
+    MOST_PARTS = 32,
+    LEAST_STEPS = 2 * STEPS // of k of a part
 };
+
+// How a product is cut, by its shape alone, so that results do not depend on the device.
+typedef struct cut {
+    bool large;
+    int64_t batch, across, down;
+    int64_t part, parts; // steps of k of each
+} cut;
 
 static int64_t tiles_of(int64_t size, int64_t tile) {
     return (size + tile - 1) / tile;
 }
 
-hone_kernel_dispatch *hone_gemm_kernel_add(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+static cut cut_of(const hone_gemm_kernel *kernel) {
     const hone_gemm *const g = kernel->gemm;
-    const int64_t batch = kernel->batch ? kernel->batch : 1;
-    const bool large =
-        batch * tiles_of(g->n, TILE_LARGE) * tiles_of(g->m, TILE_LARGE) >= ENOUGH_LARGE && g->m > TILE && g->n > TILE;
-    const int64_t tile = large ? TILE_LARGE : TILE;
-    const int64_t across = tiles_of(g->n, tile), down = tiles_of(g->m, tile);
-    const char *entry = large ? kernel->entry_large : kernel->entry;
-    if (!entry) entry = large ? "matmul.matmul_large" : "matmul.matmul";
-    hone_kernel_dispatch *const d = hone_kernel_add(list, entry, (uint64_t)(batch * across * down));
-    hone_kernel_bind(list, d, kernel->left);
-    hone_kernel_bind(list, d, kernel->right);
-    hone_kernel_bind(list, d, kernel->out);
-    const bool own_start = kernel->start == kernel->out;
-    hone_kernel_bind(list, d, own_start ? NULL : kernel->start);
+    cut c = {.batch = kernel->batch ? kernel->batch : 1};
+    c.large = kernel->entry_large && g->m > TILE && g->n > TILE &&
+              c.batch * tiles_of(g->n, TILE_LARGE) * tiles_of(g->m, TILE_LARGE) >= BUSY;
+    c.across = tiles_of(g->n, c.large ? TILE_LARGE : TILE);
+    c.down = tiles_of(g->m, c.large ? TILE_LARGE : TILE);
+    const int64_t tiles = c.batch * c.across * c.down;
+    int64_t parts = tiles > 0 && !c.large ? tiles_of(BUSY_PARTS, tiles) : 1;
+    if (parts > g->k / LEAST_STEPS) parts = g->k / LEAST_STEPS;
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
+    if (parts < 1) parts = 1;
+    c.part = tiles_of(tiles_of(g->k, parts), STEPS) * STEPS;
+    c.parts = c.part ? tiles_of(g->k, c.part) : 1;
+    return c;
+}
+
+// Words 2 to 18.
+static void words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_gemm_kernel *kernel, const cut *c) {
+    const hone_gemm *const g = kernel->gemm;
     const int64_t sizes[] = {g->m, g->n, g->k, g->left.ld, g->left.transposed};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) hone_kernel_word(list, d, sizes[i]);
     hone_kernel_number(list, d, g->left.factor);
     hone_kernel_word(list, d, g->start_row);
     hone_kernel_word(list, d, g->start_column);
     hone_kernel_number(list, d, kernel->start ? g->start_factor : 0);
-    hone_kernel_word(list, d, own_start);
-    const int64_t batches[] = {g->m * g->k, g->k * g->n, g->m * g->n, across, down, 0, 0, 0};
-    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
-        hone_kernel_word(list, d, i < 3 && batch == 1 ? 0 : batches[i]);
+    hone_kernel_word(list, d, kernel->start == kernel->out);
+    const int64_t rest[] = {c->batch > 1 ? g->m * g->k : 0,
+                            c->batch > 1 ? g->k * g->n : 0,
+                            g->m * g->n,
+                            c->across,
+                            c->down,
+                            c->part,
+                            c->parts};
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) hone_kernel_word(list, d, rest[i]);
+}
+
+static size_t part_bytes(const hone_gemm_kernel *kernel, const cut *c) {
+    return (size_t)(c->batch * c->parts * kernel->gemm->m * kernel->gemm->n) * sizeof(float);
+}
+
+hone_kernel_dispatch *hone_gemm_kernel_begin(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+    const cut c = cut_of(kernel);
+    hone_kernel_dispatch *const d = hone_kernel_add(list, c.large ? kernel->entry_large : kernel->entry,
+                                                    (uint64_t)(c.batch * c.across * c.down * c.parts));
+    hone_kernel_bind(list, d, kernel->left);
+    hone_kernel_bind(list, d, kernel->right);
+    if (c.parts > 1)
+        hone_kernel_bind_scratch(list, d, 0, part_bytes(kernel, &c));
+    else
+        hone_kernel_bind(list, d, kernel->out);
+    hone_kernel_bind(list, d, c.parts > 1 || kernel->start == kernel->out ? NULL : kernel->start);
+    words(list, d, kernel, &c);
+    hone_kernel_word(list, d, 0); // 19
     return d;
 }
 
+void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+    cut c = cut_of(kernel);
+    if (c.parts == 1) return;
+    const int64_t elements = c.batch * kernel->gemm->m * kernel->gemm->n;
+    const size_t bytes = part_bytes(kernel, &c);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "matmul.sum_parts", hone_kernel_groups(elements, HONE_KERNEL_THREADS));
+    hone_kernel_bind_scratch(list, d, 0, bytes);
+    hone_kernel_bind(list, d, NULL);
+    hone_kernel_bind(list, d, kernel->out);
+    hone_kernel_bind(list, d, kernel->start == kernel->out ? NULL : kernel->start);
+    c.across = elements; // word 15
+    words(list, d, kernel, &c);
+}
+
 void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
-    hone_kernel_dispatch *const d = hone_gemm_kernel_add(list, kernel);
     const hone_dtype dtype = kernel->right->type.dtype;
+    hone_gemm_kernel own = *kernel;
+    own.entry = dtype == HONE_DTYPE_F32 ? "matmul.matmul" : "matmul.matmul_halves";
+    own.entry_large = dtype == HONE_DTYPE_F32 ? "matmul.matmul_large" : "matmul.matmul_halves_large";
+    hone_kernel_dispatch *const d = hone_gemm_kernel_begin(list, &own);
     hone_kernel_word(list, d, kernel->gemm->right.ld);
     hone_kernel_word(list, d, kernel->gemm->right.transposed);
-    hone_kernel_word(list, d, dtype == HONE_DTYPE_F16 ? 1 : dtype == HONE_DTYPE_BF16 ? 2 : 0);
+    hone_kernel_word(list, d, dtype == HONE_DTYPE_F16);
+    hone_gemm_kernel_end(list, &own);
 }

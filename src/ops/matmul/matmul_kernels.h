@@ -8,15 +8,16 @@
 
 // What a product binds. `gemm` says the sizes and how the operands lie; its pointers are not read.
 typedef struct hone_gemm_kernel {
-    const char *entry, *entry_large; // with tiles of 64 and of 128; NULL: matmul's own
+    const char *entry, *entry_large; // with tiles of 64, and of 128 if there are such
     const hone_gemm *gemm;
     const hone_tensor *left, *right, *out, *start; // start may be NULL, or be `out`
     int64_t batch;                                 // products one behind another; 0 means 1
 } hone_gemm_kernel;
 
-// The dispatch with words up to the right matrix's and bindings 1 to 4; the caller adds the rest.
-hone_kernel_dispatch *hone_gemm_kernel_add(hone_kernel_list *list, const hone_gemm_kernel *kernel);
-// All of it, for a right matrix of numbers.
+// The dispatch with words up to the right matrix's and bindings 1 to 4; the caller adds the rest, then ends it.
+hone_kernel_dispatch *hone_gemm_kernel_begin(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+// All of it, for a right matrix of numbers; entries need not be given.
 void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 
 #endif
