@@ -146,6 +146,7 @@ const hone_op_case hone_cases_unary[] = {
     ONE("aten::neg", "odd", negative, SIMPLE, HONE_F32(7, 13)),
     ONE("aten::abs", "odd", absolute, SIMPLE, HONE_F32(7, 13)),
     EDGE("aten::sign", "odd", sign, SIMPLE, HONE_F32_OF((-0.5, 0, 3, -1e-30, 1e30), 7, 13)),
+    EDGE("aten::sign", "edges", sign, SIMPLE, HONE_F32_OF((1e-45, -1e-45, 0, -0.0, INFINITY, -INFINITY), 7)),
     ONE("aten::tanh", "odd", tangent, EXP, HONE_F32_IN(-4, 4, 7, 13)),
     ONE("aten::tanh", "small", tangent, EXP, HONE_F32_IN(-1e-3, 1e-3, 99)),
     EDGE("aten::tanh", "edges", tangent, EXP, EDGES),

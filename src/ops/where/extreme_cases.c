@@ -29,5 +29,9 @@ const hone_op_case hone_cases_extreme[] = {
     PICK("aten::minimum", "i32", minimum, HONE_I32_IN(-9, 9, 7, 13), HONE_I32_IN(-9, 9, 13)),
     PICK("aten::minimum", "i32, nothing", minimum, HONE_I32_IN(-9, 9, 0, 13), HONE_I32_IN(-9, 9, 13)),
     PICK("aten::minimum", "i32, several blocks", minimum, HONE_I32_IN(-9, 9, 3, 12345), HONE_I32_IN(-9, 9, 3, 1)),
+    PICK("aten::maximum", "subnormal", maximum, HONE_F32_OF((1e-45, -1e-45, 0), 3, 1),
+         HONE_F32_OF((3e-45, -3e-45, -0.0, INFINITY), 4)),
+    PICK("aten::minimum", "subnormal", minimum, HONE_F32_OF((1e-45, -1e-45, 0), 3, 1),
+         HONE_F32_OF((3e-45, -3e-45, -0.0, -INFINITY), 4)),
     {0},
 };
