@@ -7,7 +7,7 @@
 
 typedef struct bench_settings {
     cli_common common;
-    const char *train, *generate;
+    const char *train, *generate, *op;
     int64_t sequence, batch, steps, rank, tokens;
     bool recompute;
 } bench_settings;
@@ -33,6 +33,8 @@ typedef struct bench_times {
 bench_times bench_sum_up(double *seconds, size_t count);
 
 HONE_MUST_USE hone_status bench_training(const bench_settings *settings, hone_error *error);
+// Cases with settings->op in the operator's name.
+HONE_MUST_USE hone_status bench_operators(const bench_settings *settings, hone_error *error);
 HONE_MUST_USE hone_status bench_generation(const bench_settings *settings, hone_error *error);
 
 #endif

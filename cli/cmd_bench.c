@@ -12,6 +12,8 @@ static const cli_option options[] = {
     {CLI_TEXT, "train", .value = "MODEL", AT(train),
      .help = "a LoRA training step of this model, as a share of product speed"},
     {CLI_TEXT, "generate", .value = "MODEL", AT(generate), .help = "generation with this model"},
+    {CLI_TEXT, "op", .value = "NAME", AT(op),
+     .help = "the operators with NAME in their name, by the device's own clock"},
     {CLI_HEADING, .help = "Options of --train"},
     {CLI_INTEGER, "sequence", .value = "N", AT(sequence), .low = 2, .high = 1 << 20, .help = "tokens of a row (512)"},
     {CLI_INTEGER, "batch", .value = "N", AT(batch), .low = 1, .high = 1 << 16, .help = "rows at a time (1)"},
@@ -22,7 +24,6 @@ static const cli_option options[] = {
     {CLI_FLAG, "recompute", AT(recompute), .help = "compute layers again in the backward pass"},
     {CLI_HEADING, .help = "Options of --generate"},
     {CLI_INTEGER, "tokens", .value = "N", AT(tokens), .low = 1, .high = 4096, .help = "tokens to generate (64)"},
-    {CLI_REFUSED, "op", .help = "is not in this version: 'make bench' times the operators"},
     {CLI_REFUSED, "shape", .help = "is not in this version: give a model to --train"},
     {CLI_REFUSED, "tune", .help = "is not in this version"},
     {CLI_END},
@@ -75,8 +76,7 @@ static hone_status bench_products(const bench_settings *settings, hone_error *er
     hone_device *device = NULL;
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &device, error), error);
-    HONE_TRY(status);
-    if (!settings->common.json) {
+    if (status == HONE_OK && !settings->common.json) {
         printf("fp32 products of square matrices on %s, %s\n%6s %15s %15s %18s\n", hone_device_name(device),
                hone_device_detail(device), "n", "least", "median", "at the least");
     }
@@ -95,14 +95,15 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     cli_interrupt_watch(NULL);
     if (settings->train) status = bench_training(settings, &error);
     if (status == HONE_OK && settings->generate) status = bench_generation(settings, &error);
-    if (!settings->train && !settings->generate) status = bench_products(settings, &error);
+    if (status == HONE_OK && settings->op) status = bench_operators(settings, &error);
+    if (!settings->train && !settings->generate && !settings->op) status = bench_products(settings, &error);
     return status == HONE_OK ? CLI_DONE : cli_fail(&error);
 }
 
 const cli_command cli_bench = {
     .name = "bench",
     .arguments = "[OPTIONS]",
-    .summary = "speed of products, a training step, generation",
+    .summary = "speed of products, operators, a training step, generation",
     .details =
         "A training step of T tokens a row counts 4 P T + 6 L T + 6 T^2 d layers FLOP a row: P parameters of all "
         "matrices\n"

@@ -4,8 +4,17 @@
 
 #include <stdio.h>
 
+#include "output.h"
+
 hone_status cli_stopped(hone_error *error) {
     return hone_error_set(error, HONE_INTERRUPTED, "interrupted");
+}
+
+void cli_note_switched_off(hone_device *device) {
+    hone_device_facts facts;
+    hone_device_facts_read(device, &facts);
+    for (size_t i = 0; i < facts.off_count; i++)
+        cli_note("device %s: a kernel is wrong on this GPU and not used: %s", hone_device_name(device), facts.off[i]);
 }
 
 hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter, cli_session *out,
@@ -14,6 +23,7 @@ hone_status cli_session_open(const cli_common *common, const char *model, const 
     const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &out->device, error), error);
+    if (status == HONE_OK) cli_note_switched_off(out->device);
     if (status == HONE_OK) CLI_WAIT(status, hone_model_open(out->device, model, &out->model, error), error);
     if (status == HONE_OK && adapter) CLI_WAIT(status, hone_lora_open(out->model, adapter, &out->lora, error), error);
     if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);

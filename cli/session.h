@@ -19,6 +19,8 @@ typedef struct cli_session {
 HONE_MUST_USE hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter,
                                            cli_session *out, hone_error *error);
 void cli_session_close(cli_session *session);
+// A line on standard error for each kernel that the device's self-test has switched off.
+void cli_note_switched_off(hone_device *device);
 // Encoding writes into the tokenizer's own working memory.
 hone_tokenizer *cli_session_tokenizer(const cli_session *session);
 

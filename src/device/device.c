@@ -40,8 +40,14 @@ static hone_status open_named(const char *name, const hone_device_description *w
 // A real GPU where there is one that works, else the CPU. Why a GPU was not taken, `hone devices` tells.
 static hone_status open_best(const hone_device_description *wanted, hone_device **out, hone_error *error) {
 #ifdef HONE_GPU
-    if (hone_gpu_open("vulkan", true, out, NULL) == HONE_OK) return HONE_OK;
-    if (hone_gpu_open("webgpu", true, out, NULL) == HONE_OK) return HONE_OK;
+    const hone_status vulkan = hone_gpu_open("vulkan", true, out, NULL);
+    if (vulkan == HONE_OK) return HONE_OK;
+#ifdef __linux__
+    const bool more = vulkan != HONE_NOT_FOUND; // WebGPU finds no GPUs here but Vulkan's: an older one, say
+#else
+    const bool more = true;
+#endif
+    if (more && hone_gpu_open("webgpu", true, out, NULL) == HONE_OK) return HONE_OK;
 #endif
     return open_named("cpu", wanted, out, error);
 }

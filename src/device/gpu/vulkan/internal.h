@@ -139,6 +139,9 @@ bool vulkan_wants_validation(void);
 void vulkan_validation_describe(vulkan_driver *vk, VkDebugUtilsMessengerCreateInfoEXT *out);
 void vulkan_validation_begin(vulkan_driver *vk);
 void vulkan_validation_end(vulkan_driver *vk); // destroys the instance
+// The module without its OpSource; hone_free it.
+HONE_MUST_USE hone_status vulkan_without_source(const uint32_t *code, size_t bytes, uint32_t **out, size_t *out_bytes,
+                                                hone_error *error);
 HONE_MUST_USE hone_status vulkan_complaint(vulkan_driver *vk, hone_error *error);
 // All that came before is visible to all that follows.
 void vulkan_barrier(vulkan_driver *vk, VkCommandBuffer commands);

@@ -45,13 +45,24 @@ void vulkan_save_pipelines(vulkan_driver *vk) {
 }
 
 // --- pipelines -------------------------------------------------------------------------------------------------------
+static hone_status make_module(vulkan_driver *vk, const hone_gpu_code *code, VkShaderModule *out, hone_error *error) {
+    VkShaderModuleCreateInfo source = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = *code->spirv_bytes, .pCode = code->spirv};
+    uint32_t *copy = NULL;
+    if (vulkan_wants_validation()) {
+        HONE_TRY(vulkan_without_source(code->spirv, *code->spirv_bytes, &copy, &source.codeSize, error));
+        source.pCode = copy;
+    }
+    const VkResult result = vk->CreateShaderModule(vk->device, &source, NULL, out);
+    hone_free(copy);
+    return vulkan_check(vk, result, code->name, error);
+}
+
 hone_status vulkan_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
                                    uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error) {
     vulkan_driver *const vk = (vulkan_driver *)driver;
     VkShaderModule module;
-    const VkShaderModuleCreateInfo source = {
-        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = *code->spirv_bytes, .pCode = code->spirv};
-    HONE_TRY(vulkan_check(vk, vk->CreateShaderModule(vk->device, &source, NULL, &module), code->name, error));
+    HONE_TRY(make_module(vk, code, &module, error));
     hone_gpu_pipeline *pipeline;
     hone_status status;
     HONE_TRY_GOTO(HONE_NEW(&pipeline, "a pipeline", error), done);

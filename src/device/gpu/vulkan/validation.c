@@ -58,3 +58,27 @@ hone_status vulkan_complaint(vulkan_driver *vk, hone_error *error) {
     vk->complaints = 0;
     HONE_FAIL(error, MISMATCH, "vulkan: the validation layer complains %u times, first: %s", count, vk->complaint);
 }
+
+// The layer's SPIR-V checker may be older than the compiler and then refuse the very name of the language that a module says
+// it was written in (OpSource), which has no other meaning. So that it checks the rest, it gets a copy without.
+#define SPIRV_HEADER    5 // words
+#define SPIRV_OP_SOURCE 3
+
+hone_status vulkan_without_source(const uint32_t *code, size_t bytes, uint32_t **out, size_t *out_bytes,
+                                  hone_error *error) {
+    const size_t words = bytes / sizeof(*code);
+    size_t kept = 0;
+    HONE_TRY(HONE_NEW_ARRAY(out, words, "a kernel", error));
+    for (size_t at = 0; at < words;) {
+        const bool header = at < SPIRV_HEADER;
+        const size_t length = header ? SPIRV_HEADER : code[at] >> 16;
+        if (length == 0 || length > words - at) break; // not SPIR-V: the layer will say so
+        if (header || (code[at] & 0xffff) != SPIRV_OP_SOURCE) {
+            memcpy(*out + kept, code + at, length * sizeof(*code));
+            kept += length;
+        }
+        at += length;
+    }
+    *out_bytes = kept * sizeof(*code);
+    return HONE_OK;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# What hone says and does where something of a GPU is missing: one clear line each, and --device auto takes the CPU.
+# usage: absent.sh HONE BROKEN_LIBRARY
+set -eu
+hone=$1
+broken=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CACHE_HOME="$work/cache"
+
+fail() {
+    echo "absent.sh: $1" >&2
+    cat "$work/out" >&2
+    exit 1
+}
+# expect TEXT COMMAND...: it fails with one line that contains the text.
+expect() {
+    text=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then fail "this should fail: $*"; fi
+    grep -qF -- "$text" "$work/out" || fail "'$text' is not said"
+    [ "$(wc -l <"$work/out")" = 1 ] || fail "more than one line"
+}
+
+# No driver: the loader finds no file that describes one.
+export VK_ICD_FILENAMES=/nowhere/icd.json VK_DRIVER_FILES=/nowhere/icd.json
+expect "vulkan: no GPU" "$hone" selftest --device vulkan
+expect "webgpu: no GPU" "$hone" selftest --device webgpu
+"$hone" devices >"$work/out" 2>&1 || fail "hone devices"
+grep -q "^cpu " "$work/out" || fail "hone devices names no CPU"
+grep -q "^vulkan .*not usable: " "$work/out" || fail "hone devices gives no reason for Vulkan"
+"$hone" selftest --device auto >"$work/out" 2>&1 || fail "auto without a GPU"
+grep -q "^cpu: " "$work/out" || fail "auto does not take the CPU"
+unset VK_ICD_FILENAMES VK_DRIVER_FILES
+
+# auto leaves a GPU in software alone, by whatever interface.
+if "$hone" devices --json | grep -q '"software":true' && ! "$hone" devices --json | grep -q '"memory_bytes".*"software":false'; then
+    "$hone" selftest --device auto >"$work/out" 2>&1 || fail "auto with a GPU in software"
+    grep -q "^cpu: " "$work/out" || fail "auto takes a GPU in software"
+fi
+
+# WebGPU's library: one that does not load, one of another version.
+expect "does not load" env HONE_WGPU=/nowhere/libwgpu.so "$hone" selftest --device webgpu
+expect "this hone needs" env "HONE_WGPU=$broken" "$hone" selftest --device webgpu
+expect "only GPUs 0 to" "$hone" selftest --device vulkan:99
+expect "there is no device" "$hone" selftest --device vulkan:x
+expect "there is no device" "$hone" selftest --device opencl
