@@ -89,6 +89,33 @@ static void move_into_part(hone_kernel_list *list, const hone_move *move, const 
     hone_kernel_put(list, to, from, &part, NULL);
 }
 
+enum { TILE = 32 }; // of a copy that turns two dimensions round
+
+// Tiles along a dimension counted from the last (1).
+static int64_t tiles_of(const hone_move *move, int from_last) {
+    return move->rank >= from_last ? (move->dims[move->rank - from_last] + TILE - 1) / TILE : 1;
+}
+
+// True if neighbours in the source are far apart in the target; their dimension is then the one before the last.
+static bool turns_round(hone_move *move) {
+    const int last = move->rank - 1;
+    if (last < 1 || move->to[last] != 1 || move->from[last] == 1 || move->dims[last] < TILE / 2) return false;
+    for (int d = 0; d < last; d++) {
+        if (move->from[d] != 1 || move->dims[d] < TILE / 2) continue;
+        const int64_t dim = move->dims[d], to = move->to[d];
+        for (int i = d; i < last - 1; i++) {
+            move->dims[i] = move->dims[i + 1];
+            move->from[i] = move->from[i + 1];
+            move->to[i] = move->to[i + 1];
+        }
+        move->dims[last - 1] = dim;
+        move->from[last - 1] = 1;
+        move->to[last - 1] = to;
+        return true;
+    }
+    return false;
+}
+
 void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_tensor *to, int64_t to_first,
                       const hone_tensor *from, int64_t from_first) {
     hone_move words;
@@ -100,18 +127,23 @@ void hone_kernel_move(hone_kernel_list *list, const hone_move *move, const hone_
     }
     int64_t count = 1;
     for (int d = 0; d < words.rank; d++) count *= words.dims[d];
-    hone_kernel_dispatch *const d = hone_kernel_add(list, small ? "shape.move_parts" : "shape.move_words",
-                                                    hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
+    const bool turns = !small && turns_round(&words);
+    const int64_t threads = (count + each - 1) / each, tiles[] = {tiles_of(&words, 1), tiles_of(&words, 2)};
+    int64_t groups = tiles[0] * tiles[1];
+    for (int d = 0; turns && d < words.rank - 2; d++) groups *= words.dims[d];
+    hone_kernel_dispatch *const d = turns ? hone_kernel_add(list, "shape.move_turned", (uint64_t)groups)
+                                          : hone_kernel_add(list, small ? "shape.move_parts" : "shape.move_words",
+                                                            hone_kernel_groups(threads, HONE_KERNEL_THREADS));
     hone_kernel_bind(list, d, from);
     hone_kernel_bind(list, d, to);
-    hone_kernel_word(list, d, count);
+    hone_kernel_word(list, d, turns ? tiles[0] : count);
     hone_kernel_word(list, d, words.rank);
     for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.dims[i] : 1);
     for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.from[i] : 0);
     for (int i = 0; i < HONE_MAX_RANK; i++) hone_kernel_word(list, d, i < words.rank ? words.to[i] : 0);
     hone_kernel_word(list, d, from_first * scale);
     hone_kernel_word(list, d, to_first * scale);
-    hone_kernel_word(list, d, each);
+    hone_kernel_word(list, d, turns ? tiles[1] : each);
 }
 
 void hone_kernel_fill(hone_kernel_list *list, const hone_tensor *out, const unsigned char *element) {
