@@ -19,7 +19,8 @@
 
 #include "formats/cursor.h"
 
-#define LARGEST INT32_MAX // offsets are signed in tables: the format's own limit
+#define LARGEST      INT32_MAX // offsets are signed in tables: the format's own limit
+#define LONGEST_TEXT (64 << 10)
 
 static void fail(hone_flat *flat, uint64_t at, const char *why) {
     if (flat->failure.status != HONE_OK) return;
@@ -181,6 +182,11 @@ hone_flat_string hone_flat_text(hone_flat *flat, hone_flat_table table, int id) 
     hone_flat_vector bytes;
     const uint64_t at = target_of(flat, table, id);
     if (at == 0 || !count_at(flat, at, 1, &bytes)) return none;
+    // Many tables may name one string, and each look at it reads all of it.
+    if (bytes.count > LONGEST_TEXT) {
+        fail(flat, at, "a string is longer than any name");
+        return none;
+    }
     if (!inside(flat, (uint64_t)bytes.at + bytes.count, 1) || flat->bytes[bytes.at + bytes.count] != 0 ||
         memchr(flat->bytes + bytes.at, 0, bytes.count)) {
         fail(flat, at, "a string does not end where it says");

@@ -232,7 +232,8 @@ hone_status hone_pte_segment(hone_pte_file *file, uint32_t index, hone_pte_range
 
 // --- methods --------------------------------------------------------------------------------------------------------
 
-hone_status hone_pte_method_at(hone_pte_file *file, uint32_t index, hone_pte_method *out, hone_error *error) {
+// The method's lists, not yet what stands in them.
+static hone_status read_method(hone_pte_file *file, uint32_t index, hone_pte_method *out, hone_error *error) {
     hone_flat *const flat = &file->flat;
     hone_flat_note(flat, "method", index);
     const hone_flat_table plan = hone_flat_table_at(flat, file->methods, index);
@@ -251,7 +252,11 @@ hone_status hone_pte_method_at(hone_pte_file *file, uint32_t index, hone_pte_met
                  flat->file, out->name.bytes, chains.count);
     HONE_TRY(hone_pte_plausible(flat, out->values, "values", error));
     HONE_TRY(hone_pte_plausible(flat, out->instructions, "instructions", error));
-    HONE_TRY(hone_pte_plausible(flat, out->delegates, "delegates", error));
+    return hone_pte_plausible(flat, out->delegates, "delegates", error);
+}
+
+static hone_status check_ports(hone_pte_file *file, const hone_pte_method *out, hone_error *error) {
+    hone_flat *const flat = &file->flat;
     for (int i = 0; i < 2; i++) {
         const hone_flat_vector list = i ? out->outputs : out->inputs;
         for (uint32_t j = 0; j < list.count; j++) {
@@ -264,10 +269,15 @@ hone_status hone_pte_method_at(hone_pte_file *file, uint32_t index, hone_pte_met
     return HONE_OK;
 }
 
+hone_status hone_pte_method_at(hone_pte_file *file, uint32_t index, hone_pte_method *out, hone_error *error) {
+    HONE_TRY(read_method(file, index, out, error));
+    return check_ports(file, out, error);
+}
+
 hone_status hone_pte_method_find(hone_pte_file *file, const char *name, hone_pte_method *out, hone_error *error) {
     for (uint32_t i = 0; i < file->methods.count; i++) {
-        HONE_TRY(hone_pte_method_at(file, i, out, error));
-        if (strcmp(out->name.bytes, name) == 0) return HONE_OK;
+        HONE_TRY(read_method(file, i, out, error));
+        if (strcmp(out->name.bytes, name) == 0) return check_ports(file, out, error);
     }
     HONE_TRY(hone_pte_method_at(file, 0, out, error));
     HONE_FAIL(error, NOT_FOUND, "'%s' has no method '%.80s'; the first of %" PRIu32 " is '%.80s'", file->flat.file,

@@ -36,6 +36,14 @@ static void explain(const pte_site *site, hone_error *error) {
     }
 }
 
+// The lists of past calls are of no use any more.
+static void drop_lists(pte_builder *b) {
+    enum { CALLS_BETWEEN = 256 };
+    if (++b->calls % CALLS_BETWEEN) return;
+    hone_arena_clear(&b->arena);
+    b->arena.block_bytes = 0;
+}
+
 static hone_status add_call(pte_builder *b, pte_scope *scope, const hone_pte_call *call, uint32_t index,
                             hone_error *error) {
     pte_site site = {.b = b,
@@ -59,6 +67,7 @@ static hone_status add_call(pte_builder *b, pte_scope *scope, const hone_pte_cal
                  "'%s': the result of call %" PRIu32 " (%.80s) is value %" PRIu32 " of %" PRIu32, scope->flat->file,
                  index, site.name, site.out, scope->count);
     hone_error own = {0};
+    drop_lists(b);
     if (pte_emit(&site, &own) == HONE_OK) return HONE_OK;
     explain(&site, &own);
     if (error) *error = own;
@@ -227,11 +236,13 @@ hone_status pte_build(hone_pte *pte, const hone_tensor_type *types, const hone_t
     HONE_TRY(HONE_NEW(&entry, "a graph of a program", error));
     pte_builder b = {.pte = pte, .entry = entry, .inputs = inputs};
     entry->counts = true;
+    pte->work = 0;
     hone_status status;
     HONE_TRY_GOTO(HONE_NEW_ARRAY(&entry->types, pte->input_count, "the inputs of a program", error), done);
     HONE_TRY_GOTO(HONE_NEW_ARRAY(&entry->labels, pte->input_count, "the inputs of a program", error), done);
     HONE_TRY_GOTO(HONE_NEW_ARRAY(&entry->outputs, pte->output_count, "the outputs of a program", error), done);
     HONE_TRY_GOTO(hone_graph_create(&entry->graph, error), done);
+    HONE_TRY_GOTO(hone_graph_reserve(entry->graph, pte->calls, pte->calls + pte->input_count, error), done);
     b.graph = entry->graph;
     status = build(&b, types, error);
 done:

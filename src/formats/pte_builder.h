@@ -24,7 +24,8 @@ typedef struct pte_builder {
     hone_pte *pte;
     pte_entry *entry;
     hone_graph *graph;
-    hone_arena arena;    // lists of arguments
+    hone_arena arena;    // lists of arguments of the call that is being added
+    uint64_t calls;      // added so far
     pte_origin *origins; // [graph values]
     size_t origin_count, origin_capacity;
     const hone_tensor *inputs; // the host's; NULL at open

@@ -100,9 +100,16 @@ static hone_status describe(hone_pte *pte, uint32_t id, const char *word, uint32
 }
 
 static hone_status open_ports(hone_pte *pte, hone_error *error) {
+    enum { PORTS_AT_LEAST = 65536 };
     hone_flat *const flat = &pte->file->flat;
     pte->input_count = pte->method.inputs.count;
     pte->output_count = pte->method.outputs.count;
+    // An input or output of its own takes more bytes in the file; those that share them would make a small file into much
+    // memory.
+    const uint64_t most = pte->file->source->size / 64 > PORTS_AT_LEAST ? pte->file->source->size / 64 : PORTS_AT_LEAST;
+    HONE_FAIL_IF((uint64_t)pte->input_count + pte->output_count > most, error, UNSUPPORTED,
+                 "'%s' has %" PRIu32 " inputs and %" PRIu32 " outputs; a file of its size may have %" PRIu64 " in all",
+                 flat->file, pte->input_count, pte->output_count, most);
     HONE_TRY(HONE_NEW_ARRAY(&pte->inputs, pte->input_count, "the inputs of a program", error));
     HONE_TRY(HONE_NEW_ARRAY(&pte->input_buffers, pte->input_count, "the inputs of a program", error));
     HONE_TRY(HONE_NEW_ARRAY(&pte->outputs, pte->output_count, "the outputs of a program", error));
@@ -113,16 +120,20 @@ static hone_status open_ports(hone_pte *pte, hone_error *error) {
         HONE_TRY(describe(pte, id, "input", i, &pte->inputs[i], error));
         pte->dynamic |= pte->inputs[i].bounded;
     }
-    for (uint32_t i = 0; i < pte->output_count; i++) {
+    uint32_t *input_of; // [values] 1 + the input, 0 = none
+    HONE_TRY(HONE_NEW_ARRAY(&input_of, pte->scope.count, "the inputs of a program", error));
+    hone_status status = HONE_OK;
+    for (uint32_t i = 0; i < pte->input_count; i++) input_of[hone_flat_u32_at(flat, pte->method.inputs, i)] = i + 1;
+    for (uint32_t i = 0; i < pte->output_count && status == HONE_OK; i++) {
         const uint32_t id = hone_flat_u32_at(flat, pte->method.outputs, i);
-        HONE_TRY(describe(pte, id, "output", i, &pte->outputs[i], error));
-        for (uint32_t j = 0; j < pte->input_count; j++) {
-            if (hone_flat_u32_at(flat, pte->method.inputs, j) != id) continue;
-            pte->inputs[j].mutated = pte->outputs[i].mutated = true;
-            pte->outputs[i].name = pte->inputs[j].name;
-        }
+        status = describe(pte, id, "output", i, &pte->outputs[i], error);
+        if (status != HONE_OK || !input_of[id]) continue;
+        hone_pte_port *const input = &pte->inputs[input_of[id] - 1];
+        input->mutated = pte->outputs[i].mutated = true;
+        pte->outputs[i].name = input->name;
     }
-    return HONE_OK;
+    hone_free(input_of);
+    return status;
 }
 
 // A training step's file says in methods of their own which output is the first gradient, and of what.
@@ -131,17 +142,12 @@ static hone_status name_gradients(hone_pte *pte, hone_error *error) {
     hone_pte_method names = {0}, first = {0};
     hone_pte_value value = {0};
     char text[160];
-    bool has[2] = {false, false};
-    for (uint32_t i = 0; i < file->methods.count && !(has[0] && has[1]); i++) {
-        hone_pte_method method;
-        HONE_TRY(hone_pte_method_at(file, i, &method, error));
-        for (int k = 0; k < 2; k++) {
-            snprintf(text, sizeof text, k ? "__et_training_gradients_index_%.80s" : "__et_training_fqn_%.80s",
-                     pte->method.name.bytes);
-            if (strcmp(text, method.name.bytes) != 0) continue;
-            *(k ? &first : &names) = method;
-            has[k] = true;
-        }
+    bool has[2];
+    for (int k = 0; k < 2; k++) {
+        snprintf(text, sizeof text, k ? "__et_training_gradients_index_%.80s" : "__et_training_fqn_%.80s",
+                 pte->method.name.bytes);
+        has[k] = hone_pte_method_find(file, text, k ? &first : &names, NULL) == HONE_OK;
+        HONE_TRY(hone_flat_status(&file->flat, error));
     }
     if (!has[0] || !has[1] || first.outputs.count != 1) return HONE_OK;
     HONE_TRY(hone_pte_method_value(file, &first, hone_flat_u32_at(&file->flat, first.outputs, 0), &value, error));
@@ -261,10 +267,10 @@ void hone_pte_close(hone_pte *pte) {
     for (uint32_t i = 0; i < pte->output_count && pte->results; i++) hone_free(pte->results[i].data);
     for (size_t i = 0; i < pte->listed_count && pte->saved; i++) hone_free(pte->saved[i]);
     hone_buffer_destroy(pte->plan_arena);
-    void *const owned[] = {pte->constants,     pte->buckets,      pte->states,  pte->listed,
-                           pte->scalars,       pte->live,         pte->profile, pte->inputs,
-                           pte->outputs,       pte->staging,      pte->scratch, pte->results,
-                           pte->input_buffers, pte->result_bytes, pte->needs,   pte->saved};
+    void *const owned[] = {pte->constants, pte->buckets,  pte->states,        pte->listed,       pte->scalars,
+                           pte->live,      pte->profile,  pte->inputs,        pte->outputs,      pte->staging,
+                           pte->scratch,   pte->results,  pte->input_buffers, pte->result_bytes, pte->needs,
+                           pte->saved,     pte->last_read};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) hone_free(owned[i]);
     hone_arena_clear(&pte->arena);
     hone_pte_file_close(pte->file);

@@ -35,8 +35,8 @@ typedef struct pte_state {
 // --- values while a graph is built --------------------------------------------------------------------------------------
 
 typedef struct pte_binding {
-    hone_value value; // of a tensor
     int64_t integer;  // of a number
+    hone_value value; // of a tensor
     bool bound;
 } pte_binding;
 
@@ -155,8 +155,11 @@ struct hone_pte {
 
     pte_need *needs;
     size_t need_count, need_capacity;
-    bool needs_more; // there are others that hone does not run
-    uint64_t calls;  // of operators, in all
+    bool needs_more;     // there are others that hone does not run
+    uint64_t calls;      // of operators, in all
+    uint64_t work;       // arguments of calls and items of lists that were looked at: pte_count_work
+    uint32_t *last_read; // [scope.count] 1 + the last instruction that has the value among its arguments
+    uint32_t last_any;   // 1 + the last instruction that may read any of them
 
     pte_scalar *scalars;
     size_t scalar_count, scalar_capacity;
@@ -223,6 +226,9 @@ HONE_MUST_USE hone_status pte_open_file(hone_source *source, const char *method,
 
 // Fills in storage and mutations of every scope, needs and scalars.
 HONE_MUST_USE hone_status pte_scan(hone_pte *pte, hone_error *error);
+// Calls may share their lists. So many items are looked at for a file of this size; more is refused, or a small file would
+// make much work.
+HONE_MUST_USE hone_status pte_count_work(hone_pte *pte, uint64_t items, hone_error *error);
 // Refuses a program that needs what hone does not run, by name.
 HONE_MUST_USE hone_status pte_check_needs(const hone_pte *pte, hone_error *error);
 extern const char *const pte_number_names[PTE_NUMBERS];

@@ -72,15 +72,28 @@ static hone_status encode(const pte_state *state, const void *host, void *to, ho
 
 // --- delegates ------------------------------------------------------------------------------------------------------
 
-// No other value may have the constant, or it would change too.
-static hone_status check_alone(hone_pte *pte, const pte_state *state, int64_t constant, hone_error *error) {
-    hone_pte_blob *const blob = &pte->blobs[state->delegate];
+// No other value may have a constant of state, or it would change too. `users` [constants] are the values that have each.
+static hone_status count_users(hone_pte *pte, uint32_t delegate, uint32_t **users, hone_error *error) {
+    hone_pte_blob *const blob = &pte->blobs[delegate];
+    HONE_TRY(HONE_NEW_ARRAY(users, blob->constants.count, "the constants of a delegate", error));
     for (uint32_t v = 0; v < blob->values.count; v++) {
         hone_pte_value value;
         HONE_TRY(hone_pte_blob_value(blob, v, &value, error));
-        HONE_FAIL_IF(v != state->value && value.kind == HONE_PTE_TENSOR && value.constant == constant, error,
-                     UNSUPPORTED, "'%s': %s cannot be saved: value %" PRIu32 " begins as the same constant",
-                     pte->file->flat.file, state->port.name, v);
+        if (value.kind == HONE_PTE_TENSOR && value.constant >= 0 && value.constant < blob->constants.count)
+            (*users)[value.constant]++;
+    }
+    return HONE_OK;
+}
+
+static hone_status check_alone(hone_pte *pte, uint32_t delegate, const uint32_t *users, hone_error *error) {
+    for (size_t i = 0; i < pte->listed_count; i++) {
+        const pte_state *const state = &pte->states[pte->listed[i]];
+        hone_pte_value value;
+        if (state->delegate != (int)delegate) continue;
+        HONE_TRY(hone_pte_blob_value(&pte->blobs[delegate], state->value, &value, error));
+        HONE_FAIL_IF(value.constant >= pte->blobs[delegate].constants.count || users[value.constant] != 1, error,
+                     UNSUPPORTED, "'%s': %s cannot be saved: another value begins as the same constant",
+                     pte->file->flat.file, state->port.name);
     }
     return HONE_OK;
 }
@@ -293,9 +306,13 @@ hone_status hone_pte_check_save(hone_pte *pte, hone_error *error) {
         HONE_FAIL_IF(!blob || pte->blobs[state->delegate].whole.offset < pte->file->flat.size, error, UNSUPPORTED,
                      "'%s': %s cannot be saved: the file has no place for what it begins with", pte->file->flat.file,
                      state->port.name);
-        hone_pte_value value;
-        HONE_TRY(hone_pte_blob_value(&pte->blobs[state->delegate], state->value, &value, error));
-        HONE_TRY(check_alone(pte, state, value.constant, error));
+    }
+    for (uint32_t d = 0; d < pte->method.delegates.count && pte->listed_count > 0; d++) {
+        uint32_t *users = NULL;
+        hone_status status = count_users(pte, d, &users, error);
+        if (status == HONE_OK) status = check_alone(pte, d, users, error);
+        hone_free(users);
+        HONE_TRY(status);
     }
     return HONE_OK;
 }

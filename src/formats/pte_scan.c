@@ -8,7 +8,17 @@
 #include "base/text.h"
 #include "formats/pte_builder.h"
 
-enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5, CALLS_AT_LEAST = 65536 };
+enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5, CALLS_AT_LEAST = 65536, WORK_AT_LEAST = 1 << 20 };
+#define MOST_VALUES_ENTERED ((uint64_t)1 << 26) // of delegates that are called, in all
+
+hone_status pte_count_work(hone_pte *pte, uint64_t items, hone_error *error) {
+    const uint64_t size = pte->file->source->size;
+    pte->work += items;
+    HONE_FAIL_IF(pte->work > (size > WORK_AT_LEAST ? size : WORK_AT_LEAST), error, UNSUPPORTED,
+                 "'%s' has calls with too many arguments: more than %" PRIu64 ", for a file of %" PRIu64 " bytes",
+                 pte->file->flat.file, pte->work - items, size);
+    return HONE_OK;
+}
 
 static bool is_need(const pte_need *need, const pte_op *op, const hone_pte_call *call) {
     if (op || need->op) return need->op == op;
@@ -95,6 +105,7 @@ static hone_status note_result(hone_pte *pte, const pte_scope *scope, uint32_t i
     HONE_TRY(pte_scope_value(pte, scope, id, &value, error));
     if (value.kind == HONE_PTE_VALUES) {
         const hone_flat_vector items = value.items;
+        HONE_TRY(pte_count_work(pte, items.count, error));
         for (uint32_t i = 0; i < items.count; i++) {
             const uint32_t item = hone_flat_u32_at(scope->flat, items, i);
             HONE_TRY(pte_scope_value(pte, scope, item, &value, error));
@@ -134,6 +145,7 @@ static hone_status scan_call(hone_pte *pte, const pte_scope *scope, const hone_p
                  pte->calls - 1);
     HONE_TRY(note_need(pte, call, op, error));
     const hone_flat_vector arguments = call->arguments;
+    HONE_TRY(pte_count_work(pte, arguments.count, error));
     if (!op || arguments.count == 0) return HONE_OK;
     if (op->emit == pte_emit_prepack) return note_prepack(pte, scope, call, error);
     if (op->emit == pte_emit_adamw_step) HONE_TRY(note_numbers(pte, scope, call, 4, 7, PTE_LR, error));
@@ -158,6 +170,7 @@ static hone_status scan_delegate(hone_pte *pte, uint32_t delegate, hone_error *e
 }
 
 hone_status pte_scan(hone_pte *pte, hone_error *error) {
+    uint64_t entered = 0;
     for (uint32_t i = 0; i < pte->method.instructions.count; i++) {
         hone_pte_call call;
         HONE_TRY(hone_pte_method_call(pte->file, &pte->method, i, &call, error));
@@ -165,7 +178,13 @@ hone_status pte_scan(hone_pte *pte, hone_error *error) {
                      "'%s' jumps (instruction %" PRIu32 "): programs with branches are not run", pte->file->flat.file,
                      i);
         if (call.kind == HONE_PTE_KERNEL) HONE_TRY(scan_call(pte, &pte->scope, &call, error));
-        if (call.kind == HONE_PTE_DELEGATE) HONE_TRY(scan_delegate(pte, call.delegate, error));
+        if (call.kind == HONE_PTE_DELEGATE) {
+            entered += pte->delegates[call.delegate].count;
+            HONE_FAIL_IF(entered > MOST_VALUES_ENTERED, error, UNSUPPORTED, "'%s' calls its delegates too often",
+                         pte->file->flat.file);
+            HONE_TRY(pte_count_work(pte, call.arguments.count, error));
+            HONE_TRY(scan_delegate(pte, call.delegate, error));
+        }
     }
     return HONE_OK;
 }

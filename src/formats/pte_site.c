@@ -58,6 +58,7 @@ hone_status pte_integers(const pte_site *site, uint32_t index, const int64_t **o
     int64_t *list;
     const bool many = value.kind == HONE_PTE_INTEGERS || value.kind == HONE_PTE_VALUES;
     *count = many ? value.items.count : 1;
+    HONE_TRY(pte_count_work(b->pte, *count, error));
     HONE_TRY(HONE_ARENA_ARRAY(&b->arena, &list, *count, error));
     *out = list;
     if (!many) return pte_integer(site, index, &list[0], error);
@@ -83,6 +84,7 @@ hone_status pte_tensors(const pte_site *site, uint32_t index, const hone_value *
     if (value.kind != HONE_PTE_VALUES)
         HONE_FAIL(error, BAD_FORMAT, "argument %" PRIu32 " is not a list of tensors", index);
     hone_value *list;
+    HONE_TRY(pte_count_work(site->b->pte, value.items.count, error));
     HONE_TRY(HONE_ARENA_ARRAY(&site->b->arena, &list, value.items.count, error));
     *out = list;
     *count = value.items.count;
@@ -105,6 +107,7 @@ hone_status pte_result_ids(const pte_site *site, const uint32_t **out, size_t *c
     HONE_TRY(pte_scope_value(site->b->pte, site->scope, site->out, &value, error));
     const bool many = value.kind == HONE_PTE_VALUES;
     *count = many ? value.items.count : 1;
+    HONE_TRY(pte_count_work(site->b->pte, many ? *count : 0, error));
     HONE_TRY(HONE_ARENA_ARRAY(&site->b->arena, &list, *count, error));
     *out = list;
     if (!many) list[0] = site->out;
@@ -118,8 +121,8 @@ hone_status pte_result_ids(const pte_site *site, const uint32_t **out, size_t *c
 }
 
 hone_status pte_result_type(const pte_site *site, hone_pte_value *out, hone_error *error) {
-    const uint32_t *ids;
-    size_t count;
+    const uint32_t *ids = NULL;
+    size_t count = 0;
     HONE_TRY(pte_result_ids(site, &ids, &count, error));
     if (count == 0) HONE_FAIL(error, BAD_FORMAT, "its list of results is empty");
     HONE_TRY(pte_scope_value(site->b->pte, site->scope, ids[0], out, error));

@@ -174,32 +174,48 @@ hone_status pte_fetch_integer(pte_builder *b, pte_scope *scope, uint32_t id, int
     return HONE_OK;
 }
 
-// Whether an instruction behind the present one, or the end, looks at value `id` of the method.
-static hone_status used_later(pte_builder *b, uint32_t id, bool *out, hone_error *error) {
-    hone_pte *const pte = b->pte;
-    hone_flat *const flat = &pte->file->flat;
-    *out = false;
-    for (uint32_t i = 0; i < pte->output_count; i++) *out |= hone_flat_u32_at(flat, pte->method.outputs, i) == id;
-    for (uint32_t i = b->instruction + 1; i < pte->method.instructions.count && !*out; i++) {
+// Notes for each value of the method which instruction is the last to have it among its arguments.
+static hone_status note_reads(hone_pte *pte, hone_error *error) {
+    if (pte->last_read) return HONE_OK;
+    HONE_TRY(HONE_NEW_ARRAY(&pte->last_read, pte->scope.count, "the values of a program", error));
+    for (uint32_t i = 0; i < pte->method.instructions.count; i++) {
         hone_pte_call call;
         HONE_TRY(hone_pte_method_call(pte->file, &pte->method, i, &call, error));
-        *out = call.kind == HONE_PTE_MOVE;
-        for (uint32_t j = 0; j < call.arguments.count && !*out; j++) {
-            const uint32_t argument = hone_flat_u32_at(flat, call.arguments, j);
+        if (call.kind == HONE_PTE_MOVE) pte->last_any = i + 1;
+        for (uint32_t j = 0; j < call.arguments.count; j++) {
+            const uint32_t argument = hone_flat_u32_at(&pte->file->flat, call.arguments, j);
             hone_pte_value value;
             HONE_TRY(hone_pte_method_value(pte->file, &pte->method, argument, &value, error));
-            *out = argument == id || value.kind == HONE_PTE_VALUES;
+            if (value.kind == HONE_PTE_VALUES) pte->last_any = i + 1;
+            pte->last_read[argument] = i + 1;
         }
     }
     return HONE_OK;
 }
 
+// Whether an instruction behind the present one, or the end, looks at value `id` of the method.
+static bool used_later(const pte_builder *b, uint32_t id) {
+    const hone_pte *const pte = b->pte;
+    const uint32_t now = b->instruction + 1;
+    bool used = pte->last_read[id] > now || pte->last_any > now;
+    for (uint32_t i = 0; i < pte->output_count && !used; i++)
+        used = hone_flat_u32_at(&pte->file->flat, pte->method.outputs, i) == id;
+    return used;
+}
+
 // What the value is outside of the graph; NULL if a call has made it or it is a constant.
 static const pte_late *late_of(const pte_builder *b, hone_value value) {
-    for (size_t i = 0; i < b->entry->late_count; i++) {
-        if (b->entry->late[i].value.id == value.id) return &b->entry->late[i];
+    size_t low = 0, high = b->entry->late_count; // their numbers rise
+    if (b->graph->values[value.id].storage != HONE_STORAGE_STATE) return NULL;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (b->entry->late[middle].value.id < value.id) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
     }
-    return NULL;
+    return low < b->entry->late_count && b->entry->late[low].value.id == value.id ? &b->entry->late[low] : NULL;
 }
 
 bool pte_is_state(const pte_builder *b, hone_value value) {
@@ -219,10 +235,9 @@ hone_status pte_fetch_state(pte_builder *b, pte_scope *scope, uint32_t id, hone_
     const pte_late *const late = late_of(b, *out);
     if (late && late->state && late->index + 1 == scope->held[storage]) return HONE_OK; // its own
     if (late && !late->state) { // an input's buffer, if nobody else will look at it
-        bool used;
         const uint32_t input = hone_flat_u32_at(&b->pte->file->flat, b->pte->method.inputs, late->index);
-        HONE_TRY(used_later(b, input, &used, error));
-        if (!used) return HONE_OK;
+        HONE_TRY(note_reads(b->pte, error));
+        if (!used_later(b, input)) return HONE_OK;
     }
     hone_pte_value described;
     HONE_TRY(pte_scope_value(b->pte, scope, storage, &described, error));

@@ -28,7 +28,7 @@ static void mark(pass *p, const hone_value *wrt, size_t wrt_count, size_t node_c
             p->readers[node->inputs[i].id]++;
         }
         for (size_t i = 0; i < node->output_count && any; i++) {
-            if (differentiable(&p->graph->values[node->outputs[i].id].type)) p->depends[node->outputs[i].id] = true;
+            if (differentiable(p->graph->values[node->outputs[i].id].type)) p->depends[node->outputs[i].id] = true;
         }
     }
 }
@@ -90,7 +90,7 @@ static hone_status differentiate(pass *p, size_t index, hone_error *error) {
     HONE_TRY(HONE_ARENA_ARRAY(&p->graph->arena, &given, node.input_count, error));
     for (size_t i = 0; i < node.input_count; i++) {
         const hone_value input = node.inputs[i];
-        wanted[i] = input.id && p->depends[input.id] && differentiable(&p->graph->values[input.id].type);
+        wanted[i] = input.id && p->depends[input.id] && differentiable(p->graph->values[input.id].type);
         wants |= wanted[i];
     }
     if (!wants) return HONE_OK;

@@ -14,15 +14,22 @@ hone_status hone_graph_create(hone_graph **out, hone_error *error) {
         hone_free(graph);
         return status;
     }
-    graph->values[0] = (hone_value_info){.node = HONE_NO_NODE};
+    static const hone_tensor_type none = {0};
+    graph->values[0] = (hone_value_info){.type = &none, .node = HONE_NO_NODE};
     graph->value_count = 1;
     *out = graph;
     return HONE_OK;
 }
 
+hone_status hone_graph_reserve(hone_graph *graph, size_t nodes, size_t values, hone_error *error) {
+    HONE_TRY(HONE_GROW(&graph->nodes, &graph->node_capacity, graph->node_count + nodes, "graph nodes", error));
+    return HONE_GROW(&graph->values, &graph->value_capacity, graph->value_count + values, "graph values", error);
+}
+
 void hone_graph_destroy(hone_graph *graph) {
     if (!graph) return;
     hone_arena_clear(&graph->arena);
+    hone_free(graph->types);
     hone_free(graph->values);
     hone_free(graph->nodes);
     hone_free(graph);
@@ -41,6 +48,53 @@ static bool failed(const hone_graph *graph) {
     return graph->failure.status != HONE_OK;
 }
 
+// --- types: each stands in the graph once, for programs have many values of few types ------------------------------------
+
+static size_t type_bucket(const hone_graph *graph, const hone_tensor_type *type) {
+    uint64_t hash = (uint64_t)type->dtype * 31 + (uint64_t)type->rank;
+    for (int d = 0; d < type->rank; d++) hash = (hash ^ (uint64_t)type->dims[d]) * 0x9E3779B97F4A7C15u;
+    return (size_t)(hash ^ hash >> 29) & (graph->type_room - 1);
+}
+
+// Where the type stands, or where it belongs.
+static const hone_tensor_type **find_type(const hone_graph *graph, const hone_tensor_type *type) {
+    size_t at = type_bucket(graph, type);
+    while (graph->types[at] && !hone_type_equal(graph->types[at], type)) at = (at + 1) & (graph->type_room - 1);
+    return &graph->types[at];
+}
+
+static hone_status grow_types(hone_graph *graph, hone_error *error) {
+    const hone_tensor_type **const old = graph->types;
+    const size_t room = graph->type_room;
+    const hone_tensor_type **fresh;
+    if (2 * (graph->type_count + 1) <= room) return HONE_OK;
+    HONE_TRY(HONE_NEW_ARRAY(&fresh, room ? 2 * room : 16, "the types of a graph", error));
+    graph->types = fresh;
+    graph->type_room = room ? 2 * room : 16;
+    for (size_t i = 0; i < room; i++) {
+        if (old[i]) *find_type(graph, old[i]) = old[i];
+    }
+    hone_free(old);
+    return HONE_OK;
+}
+
+static hone_status enter_type(hone_graph *graph, const hone_tensor_type *type, const hone_tensor_type **out,
+                              hone_error *error) {
+    HONE_TRY(grow_types(graph, error));
+    const hone_tensor_type **const place = find_type(graph, type);
+    if (!*place) {
+        hone_tensor_type *copy;
+        HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &copy, 1, error));
+        *copy = *type;
+        *place = copy;
+        graph->type_count++;
+    }
+    *out = *place;
+    return HONE_OK;
+}
+
+// --- values -----------------------------------------------------------------------------------------------------------
+
 static hone_status add_value(hone_graph *graph, const hone_value_info *info, hone_value *out, hone_error *error) {
     HONE_TRY(HONE_GROW(&graph->values, &graph->value_capacity, graph->value_count + 1, "graph values", error));
     out->id = (uint32_t)graph->value_count;
@@ -53,10 +107,10 @@ static hone_value add_outside(hone_graph *graph, const char *name, hone_tensor_t
     hone_value value = {0};
     if (failed(graph)) return value;
     hone_error error = {0};
-    hone_value_info info = {.type = type, .storage = storage, .buffer = buffer, .offset = offset, .node = HONE_NO_NODE};
+    hone_value_info info = {.storage = storage, .buffer = buffer, .offset = offset, .node = HONE_NO_NODE};
     if (hone_type_check(&type, name ? name : "a value", &error) != HONE_OK ||
         (name && hone_arena_string(&graph->arena, name, strlen(name), &info.name, &error) != HONE_OK) ||
-        add_value(graph, &info, &value, &error) != HONE_OK) {
+        enter_type(graph, &type, &info.type, &error) != HONE_OK || add_value(graph, &info, &value, &error) != HONE_OK) {
         hone_graph_fail(graph, &error);
         return (hone_value){0};
     }
@@ -234,15 +288,16 @@ static hone_status check_value(const hone_graph *graph, const hone_schema *schem
     return HONE_OK;
 }
 
-static hone_status collect_inputs(hone_graph *graph, hone_node *node, hone_error *error) {
+// The node's inputs, and room for its outputs.
+static hone_status collect_inputs(hone_graph *graph, hone_node *node, hone_value **outputs, hone_error *error) {
     size_t count = 0;
     for (size_t i = 0; i < node->schema->argument_count; i++) {
         const hone_schema_type type = node->schema->arguments[i].type;
         if (type == HONE_SCHEMA_TENSOR) count++;
         if (type == HONE_SCHEMA_TENSORS) count += node->arguments[i].count;
     }
-    hone_value *inputs;
-    HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &inputs, count, error));
+    hone_value *inputs; // the outputs stand behind them
+    HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &inputs, count + node->output_count, error));
     size_t at = 0;
     for (size_t i = 0; i < node->schema->argument_count; i++) {
         const hone_argument *const argument = &node->arguments[i];
@@ -259,24 +314,20 @@ static hone_status collect_inputs(hone_graph *graph, hone_node *node, hone_error
         }
     }
     node->inputs = inputs;
+    node->outputs = *outputs = inputs + count;
     node->input_count = (uint32_t)count;
     return HONE_OK;
 }
 
 static hone_tensor type_only(const void *context, hone_value value) {
     const hone_graph *const graph = context;
-    return (hone_tensor){.type = graph->values[value.id].type};
+    return (hone_tensor){.type = *graph->values[value.id].type};
 }
 
-// Runs the shape rule and adds the output values.
-static hone_status infer_outputs(hone_graph *graph, hone_node *node, hone_error *error) {
+// Runs the shape rule: types of the outputs.
+static hone_status infer_types(const hone_graph *graph, const hone_node *node, hone_tensor *tensors,
+                               hone_tensor *results, hone_error *error) {
     hone_operand operands[HONE_SCHEMA_ARGUMENTS];
-    hone_tensor *tensors;
-    hone_tensor *results;
-    hone_value *outputs;
-    HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &tensors, node->input_count, error));
-    HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &results, node->output_count, error));
-    HONE_TRY(HONE_ARENA_ARRAY(&graph->arena, &outputs, node->output_count, error));
     hone_node_operands(node, &(hone_operand_sources){type_only, graph}, operands, tensors);
     const hone_op_call call = {.op = node->schema->op,
                                .operands = operands,
@@ -284,13 +335,26 @@ static hone_status infer_outputs(hone_graph *graph, hone_node *node, hone_error 
                                .outputs = results,
                                .output_count = node->output_count};
     HONE_TRY(node->schema->op->infer(&call, error));
-    for (size_t i = 0; i < node->output_count; i++) {
-        HONE_TRY(hone_type_check(&results[i].type, "an output", error));
-        const hone_value_info info = {.type = results[i].type, .node = (uint32_t)graph->node_count};
-        HONE_TRY(add_value(graph, &info, &outputs[i], error));
-    }
-    node->outputs = outputs;
+    for (size_t i = 0; i < node->output_count; i++) HONE_TRY(hone_type_check(&results[i].type, "an output", error));
     return HONE_OK;
+}
+
+// Adds the output values. What the shape rule works on is gone afterwards: most calls have few operands.
+static hone_status infer_outputs(hone_graph *graph, const hone_node *node, hone_value *outputs, hone_error *error) {
+    enum { FEW = 8 };
+    hone_tensor few[FEW] = {0};
+    hone_tensor *tensors = few;
+    const size_t count = (size_t)node->input_count + node->output_count;
+    if (count > FEW) HONE_TRY(HONE_NEW_ARRAY(&tensors, count, "the operands of a call", error));
+    const hone_tensor *const results = tensors + node->input_count;
+    hone_status status = infer_types(graph, node, tensors, tensors + node->input_count, error);
+    for (size_t i = 0; i < node->output_count && status == HONE_OK; i++) {
+        hone_value_info info = {.node = (uint32_t)graph->node_count};
+        status = enter_type(graph, &results[i].type, &info.type, error);
+        if (status == HONE_OK) status = add_value(graph, &info, &outputs[i], error);
+    }
+    if (count > FEW) hone_free(tensors);
+    return status;
 }
 
 static hone_status add_call(hone_graph *graph, const char *op, const hone_argument *given, size_t given_count,
@@ -313,9 +377,10 @@ static hone_status add_call(hone_graph *graph, const char *op, const hone_argume
                       .output_count = (uint32_t)outputs,
                       .segment = graph->segment,
                       .label = graph->label};
-    HONE_TRY(collect_inputs(graph, &node, error));
+    hone_value *made;
+    HONE_TRY(collect_inputs(graph, &node, &made, error));
     HONE_TRY(HONE_GROW(&graph->nodes, &graph->node_capacity, graph->node_count + 1, "graph nodes", error));
-    HONE_TRY(infer_outputs(graph, &node, error));
+    HONE_TRY(infer_outputs(graph, &node, made, error));
     graph->nodes[graph->node_count] = node;
     *out = &graph->nodes[graph->node_count++];
     return HONE_OK;
@@ -339,7 +404,7 @@ hone_value hone_graph_call(hone_graph *graph, const char *op, const hone_argumen
 // --- look ------------------------------------------------------------------------------------------------------------
 
 const hone_tensor_type *hone_graph_type(const hone_graph *graph, hone_value value) {
-    return &graph->values[value.id < graph->value_count ? value.id : 0].type;
+    return graph->values[value.id < graph->value_count ? value.id : 0].type;
 }
 size_t hone_graph_node_count(const hone_graph *graph) {
     return graph->node_count;

@@ -17,11 +17,11 @@ typedef enum hone_storage {
 } hone_storage;
 
 typedef struct hone_value_info {
-    hone_tensor_type type;
-    hone_storage storage;
-    const char *name;    // constants and state; NULL otherwise
-    hone_buffer *buffer; // constants and state; NULL while only shapes are planned
+    const hone_tensor_type *type; // one for all values of that type
+    const char *name;             // constants and state; NULL otherwise
+    hone_buffer *buffer;          // constants and state; NULL while only shapes are planned
     size_t offset;
+    hone_storage storage;
     uint32_t node; // that makes it; HONE_NO_NODE for constants and state
     bool keep;
     bool checkpoint;
@@ -40,7 +40,9 @@ struct hone_node {
 
 struct hone_graph {
     hone_arena arena;
-    hone_value_info *values; // values[0] is "no value"
+    const hone_tensor_type **types; // [type_room] a hash of the types that there are; NULL where none is
+    size_t type_count, type_room;   // the room is a power of two, at most half of it taken
+    hone_value_info *values;        // values[0] is "no value"
     size_t value_count, value_capacity;
     hone_node *nodes;
     size_t node_count, node_capacity;
@@ -64,6 +66,9 @@ static inline int64_t hone_whole(double x) {
     if (x != x) return 0;
     return x >= 9223372036854775808.0 ? INT64_MAX : x <= -9223372036854775808.0 ? INT64_MIN : (int64_t)x;
 }
+
+// Room for so many more nodes and values, exactly: a graph whose size is known beforehand then holds no more than it needs.
+HONE_MUST_USE hone_status hone_graph_reserve(hone_graph *graph, size_t nodes, size_t values, hone_error *error);
 
 // Fills operands[argument_count] and tensors[input_count] (which the operands point into).
 void hone_node_operands(const hone_node *node, const hone_operand_sources *sources, hone_operand *operands,

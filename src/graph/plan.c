@@ -81,11 +81,11 @@ static hone_status add_plan_value(planner *p, uint32_t origin, uint32_t *out, ho
     HONE_TRY(HONE_GROW(&plan->values, &plan->value_capacity, plan->value_count + 1, "plan values", error));
     const hone_value_info *const info = &p->graph->values[origin];
     *out = (uint32_t)plan->value_count++;
-    plan->values[*out] = (hone_plan_value){.type = info->type,
+    plan->values[*out] = (hone_plan_value){.type = *info->type,
                                            .storage = info->storage,
                                            .buffer = info->buffer,
                                            .offset = info->offset,
-                                           .bytes = hone_type_bytes(&info->type),
+                                           .bytes = hone_type_bytes(info->type),
                                            .root = *out,
                                            .keep = info->keep,
                                            .origin = origin};
@@ -97,10 +97,9 @@ static hone_status add_step(planner *p, uint32_t n, int segment, bool backward, 
     hone_plan *const plan = p->plan;
     const hone_node *const source = &p->graph->nodes[n];
     hone_plan_step step = {.node = *source, .recomputed = recomputed};
-    hone_value *inputs;
-    hone_value *outputs;
-    HONE_TRY(HONE_ARENA_ARRAY(&plan->arena, &inputs, source->input_count, error));
-    HONE_TRY(HONE_ARENA_ARRAY(&plan->arena, &outputs, source->output_count, error));
+    hone_value *inputs, *outputs;
+    HONE_TRY(HONE_ARENA_ARRAY(&plan->arena, &inputs, (size_t)source->input_count + source->output_count, error));
+    outputs = inputs + source->input_count;
     for (size_t i = 0; i < source->input_count; i++) {
         const uint32_t v = source->inputs[i].id;
         if (v == 0) continue;
@@ -158,6 +157,9 @@ static hone_status recompute(planner *p, uint32_t v, int segment, hone_error *er
 }
 
 static hone_status add_steps(planner *p, hone_error *error) {
+    size_t needed = 0;
+    for (uint32_t n = 0; n < p->graph->node_count; n++) needed += p->needed[n];
+    HONE_TRY(HONE_GROW(&p->plan->steps, &p->plan->step_capacity, needed, "plan steps", error));
     for (uint32_t n = 0; n < p->graph->node_count; n++) {
         if (!p->needed[n]) continue;
         const hone_node *const node = &p->graph->nodes[n];

@@ -8,15 +8,15 @@
 // A value of the plan: one of the graph, or the copy that a recomputed node makes.
 typedef struct hone_plan_value {
     hone_tensor_type type;
-    hone_storage storage;
     hone_buffer *buffer; // constants and state
     size_t offset;       // constants and state: in buffer; temporaries: in the arena
     size_t bytes;
+    hone_storage storage;
     uint32_t root;        // the value whose bytes these are (itself, unless a view or written in place)
     uint32_t first, last; // steps in which a root lives
+    uint32_t origin;      // the graph's value
     bool keep;
-    bool mutated;    // state that a step writes
-    uint32_t origin; // the graph's value
+    bool mutated; // state that a step writes
 } hone_plan_value;
 
 typedef struct hone_plan_step {

@@ -61,7 +61,7 @@ hone_status hone_graph_print(const hone_graph *graph, char **out, hone_error *er
         if (node->segment != segment) hone_text_print(&text, "segment %d:\n", segment = node->segment);
         for (size_t i = 0; i < node->output_count; i++) {
             hone_text_print(&text, "%s%%%u %s", i ? ", " : "", node->outputs[i].id,
-                            hone_type_print(&graph->values[node->outputs[i].id].type, type, sizeof(type)));
+                            hone_type_print(graph->values[node->outputs[i].id].type, type, sizeof(type)));
         }
         hone_text_print(&text, "%s%.*s(", node->output_count ? " = " : "", (int)node->schema->name_length,
                         node->schema->op->schema);

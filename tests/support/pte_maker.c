@@ -270,16 +270,24 @@ static void blob_lists(flat *f, const made_program *program, const made_graph *g
     }
 }
 
+static void write_graph(flat *f, const made_program *program, const made_graph *graph) {
+    grow(f, 8, 1);
+    put(f, 4, "VK00", 4);
+    const size_t root = TABLE(f, 4, 4, 4, 4, 4, 4);
+    point(f, 0, root);
+    link_to(f, root, 0, string(f, "0"));
+    blob_lists(f, program, graph, root);
+    link_to(f, root, 3, vector(f, (uint32_t)graph->input_count, 4, graph->inputs));
+    link_to(f, root, 4, vector(f, (uint32_t)graph->output_count, 4, graph->outputs));
+}
+
 static void write_blob(flat *out, const made_program *program, const made_graph *graph) {
     flat f = {0};
-    grow(&f, 8, 1);
-    put(&f, 4, "VK00", 4);
-    const size_t root = TABLE(&f, 4, 4, 4, 4, 4, 4);
-    point(&f, 0, root);
-    link_to(&f, root, 0, string(&f, "0"));
-    blob_lists(&f, program, graph, root);
-    link_to(&f, root, 3, vector(&f, (uint32_t)graph->input_count, 4, graph->inputs));
-    link_to(&f, root, 4, vector(&f, (uint32_t)graph->output_count, 4, graph->outputs));
+    if (program->description) {
+        put(&f, grow(&f, program->description_bytes, 1), program->description, program->description_bytes);
+    } else {
+        write_graph(&f, program, graph);
+    }
     const size_t at = grow(out, 32, 1);
     const uint16_t length = 30;
     const uint32_t places[3] = {32, (uint32_t)f.size, (uint32_t)(32 + (f.size + 15) / 16 * 16)};

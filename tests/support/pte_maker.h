@@ -65,6 +65,8 @@ typedef struct made_program {
         size_t offset, bytes;
     } constants[MADE_ITEMS];
     int constant_count;
+    const uint8_t *description; // of delegate 0, in place of what `delegates` says; NULL: as that says
+    size_t description_bytes;
     bool named; // constants are named data of the program, instead of the delegate's own
 } made_program;
 

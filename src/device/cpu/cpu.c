@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU as a device: buffers are host memory, a program is a list of calls whose operands are resolved once.
+// The CPU as a device: buffers are host memory, a program is the plan's steps, whose operands are resolved as each one runs:
+// that takes a fraction of a microsecond, and to hold them would take several times the memory of the plan.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,30 +16,21 @@ typedef struct cpu_device {
     bool poison; // tests: new memory is NaN, so that a read of what was never written shows
 } cpu_device;
 
-// Where a live number goes.
-typedef struct cpu_live {
-    hone_operand *operand;
-    size_t slot;
-} cpu_live;
-
-typedef struct cpu_step {
-    hone_op_call call;
-    uint32_t live_first, live_count; // of program->live
+// What a step took so far.
+typedef struct cpu_time {
     double seconds;
     uint64_t calls;
-    bool alias;
-} cpu_step;
+} cpu_time;
 
 typedef struct cpu_program {
     hone_program base;
-    hone_arena memory; // operands and tensors of the steps
-    cpu_step *steps;   // [plan->step_count]
-    cpu_live *live;
-    size_t live_count, live_capacity;
+    hone_operand *operands; // room for those of the step that has most
+    hone_tensor *tensors, *outputs;
     void *workspace;
     void *scratch;
-    size_t workspace_bytes, scratch_bytes;
+    size_t workspace_bytes, scratch_bytes, thread_scratch_bytes;
     uint32_t flags;
+    cpu_time *times; // [plan->step_count], once it is profiled
     bool profiled;
 } cpu_program;
 
@@ -88,73 +80,71 @@ static hone_tensor plan_tensor(const void *context, hone_value value) {
     return (hone_tensor){.type = own->type, .data = (char *)buffer->data + root->offset};
 }
 
-static hone_status note_live(cpu_program *program, cpu_step *step, hone_operand *operands, const hone_node *node,
-                             hone_error *error) {
-    step->live_first = (uint32_t)program->live_count;
-    for (size_t i = 0; i < node->schema->argument_count; i++) {
-        if (node->arguments[i].kind != HONE_ARGUMENT_LIVE) continue;
-        HONE_TRY(HONE_GROW(&program->live, &program->live_capacity, program->live_count + 1, "live numbers", error));
-        program->live[program->live_count++] = (cpu_live){&operands[i], (size_t)node->arguments[i].integer};
-        step->live_count++;
-    }
-    return HONE_OK;
+// The call of one step, in the program's room for operands. Live numbers are 0.
+static hone_op_call resolve(cpu_program *program, const hone_node *node) {
+    hone_node_operands(node, &(hone_operand_sources){plan_tensor, program}, program->operands, program->tensors);
+    for (size_t i = 0; i < node->output_count; i++) program->outputs[i] = plan_tensor(program, node->outputs[i]);
+    return (hone_op_call){.op = node->schema->op,
+                          .operands = program->operands,
+                          .operand_count = node->schema->argument_count,
+                          .outputs = program->outputs,
+                          .output_count = node->output_count,
+                          .pool = ((cpu_device *)program->base.device)->pool,
+                          .workspace = program->workspace,
+                          .thread_scratch = program->scratch,
+                          .thread_scratch_bytes = program->thread_scratch_bytes,
+                          .flags = &program->flags};
 }
 
-// Resolves the operands of one step and adds what it needs to the maxima.
-static hone_status prepare_step(cpu_program *program, size_t index, hone_cpu_needs *most, hone_error *error) {
-    const hone_plan_step *const planned = &program->base.plan->steps[index];
-    const hone_node *const node = &planned->node;
-    cpu_step *const step = &program->steps[index];
-    hone_operand *operands;
-    hone_tensor *tensors;
-    hone_tensor *outputs;
-    HONE_TRY(HONE_ARENA_ARRAY(&program->memory, &operands, node->schema->argument_count, error));
-    HONE_TRY(HONE_ARENA_ARRAY(&program->memory, &tensors, node->input_count, error));
-    HONE_TRY(HONE_ARENA_ARRAY(&program->memory, &outputs, node->output_count, error));
-    hone_node_operands(node, &(hone_operand_sources){plan_tensor, program}, operands, tensors);
-    for (size_t i = 0; i < node->output_count; i++) outputs[i] = plan_tensor(program, node->outputs[i]);
-    step->alias = planned->alias;
-    step->call = (hone_op_call){.op = node->schema->op,
-                                .operands = operands,
-                                .operand_count = node->schema->argument_count,
-                                .outputs = outputs,
-                                .output_count = node->output_count,
-                                .pool = ((cpu_device *)program->base.device)->pool,
-                                .flags = &program->flags};
-    HONE_TRY(note_live(program, step, operands, node, error));
-    if (!node->schema->op->cpu_needs || step->alias) return HONE_OK;
-    const hone_cpu_needs needs = node->schema->op->cpu_needs(&step->call);
-    if (needs.workspace_bytes > most->workspace_bytes) most->workspace_bytes = needs.workspace_bytes;
-    if (needs.thread_scratch_bytes > most->thread_scratch_bytes)
-        most->thread_scratch_bytes = needs.thread_scratch_bytes;
-    return HONE_OK;
+static hone_status make_room(cpu_program *program, hone_error *error) {
+    const hone_plan *const plan = program->base.plan;
+    size_t operands = 0, tensors = 0, outputs = 0;
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const hone_node *const node = &plan->steps[s].node;
+        if (node->schema->argument_count > operands) operands = node->schema->argument_count;
+        if (node->input_count > tensors) tensors = node->input_count;
+        if (node->output_count > outputs) outputs = node->output_count;
+    }
+    HONE_TRY(HONE_NEW_ARRAY(&program->operands, operands, "a program", error));
+    HONE_TRY(HONE_NEW_ARRAY(&program->tensors, tensors, "a program", error));
+    return HONE_NEW_ARRAY(&program->outputs, outputs, "a program", error);
+}
+
+static hone_cpu_needs find_needs(cpu_program *program) {
+    const hone_plan *const plan = program->base.plan;
+    hone_cpu_needs most = {0};
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const hone_plan_step *const step = &plan->steps[s];
+        if (!step->node.schema->op->cpu_needs || step->alias) continue;
+        const hone_op_call call = resolve(program, &step->node);
+        const hone_cpu_needs needs = call.op->cpu_needs(&call);
+        if (needs.workspace_bytes > most.workspace_bytes) most.workspace_bytes = needs.workspace_bytes;
+        if (needs.thread_scratch_bytes > most.thread_scratch_bytes)
+            most.thread_scratch_bytes = needs.thread_scratch_bytes;
+    }
+    most.thread_scratch_bytes = (most.thread_scratch_bytes + 63) / 64 * 64;
+    return most;
 }
 
 static hone_status prepare(cpu_program *program, hone_error *error) {
-    const size_t count = program->base.plan->step_count;
-    hone_cpu_needs most = {0};
-    HONE_TRY(HONE_NEW_ARRAY(&program->steps, count, "a program", error));
-    for (size_t i = 0; i < count; i++) HONE_TRY(prepare_step(program, i, &most, error));
-    most.thread_scratch_bytes = (most.thread_scratch_bytes + 63) / 64 * 64;
+    HONE_TRY(make_room(program, error));
+    const hone_cpu_needs most = find_needs(program);
     const size_t threads = (size_t)hone_pool_threads(((cpu_device *)program->base.device)->pool);
     HONE_TRY(hone_allocate_raw(most.workspace_bytes, 1, "working memory of operators", &program->workspace, error));
     HONE_TRY(
         hone_allocate_raw(threads, most.thread_scratch_bytes, "working memory of threads", &program->scratch, error));
     program->workspace_bytes = most.workspace_bytes;
     program->scratch_bytes = threads * most.thread_scratch_bytes;
-    for (size_t i = 0; i < count; i++) {
-        program->steps[i].call.workspace = program->workspace;
-        program->steps[i].call.thread_scratch = program->scratch;
-        program->steps[i].call.thread_scratch_bytes = most.thread_scratch_bytes;
-    }
+    program->thread_scratch_bytes = most.thread_scratch_bytes;
     return HONE_OK;
 }
 
 static void cpu_program_destroy(hone_program *base) {
     cpu_program *const program = (cpu_program *)base;
-    hone_arena_clear(&program->memory);
-    hone_free(program->steps);
-    hone_free(program->live);
+    hone_free(program->operands);
+    hone_free(program->tensors);
+    hone_free(program->outputs);
+    hone_free(program->times);
     hone_free(program->workspace);
     hone_free(program->scratch);
     hone_free(program);
@@ -165,7 +155,6 @@ static hone_status cpu_program_create(hone_device *device, const hone_plan *plan
     cpu_program *program;
     HONE_TRY(HONE_NEW(&program, "a program", error));
     program->base = (hone_program){.device = device, .plan = plan, .arena = arena};
-    program->memory.block_bytes = 64 * 1024;
     const hone_status status = prepare(program, error);
     if (status != HONE_OK) {
         cpu_program_destroy(&program->base);
@@ -175,14 +164,15 @@ static hone_status cpu_program_create(hone_device *device, const hone_plan *plan
     return HONE_OK;
 }
 
-static hone_status set_live(const cpu_program *program, const cpu_step *step, const double *live, size_t live_count,
+static hone_status set_live(cpu_program *program, const hone_node *node, const double *live, size_t live_count,
                             hone_error *error) {
-    for (uint32_t i = 0; i < step->live_count; i++) {
-        const cpu_live *const target = &program->live[step->live_first + i];
-        HONE_FAIL_IF(target->slot >= live_count, error, INVALID_ARGUMENT,
-                     "live number %zu is read, but only %zu are given", target->slot, live_count);
-        target->operand->real = live[target->slot];
-        target->operand->integer = hone_whole(live[target->slot]);
+    for (size_t i = 0; i < node->schema->argument_count; i++) {
+        if (node->arguments[i].kind != HONE_ARGUMENT_LIVE) continue;
+        const size_t slot = (size_t)node->arguments[i].integer;
+        HONE_FAIL_IF(slot >= live_count, error, INVALID_ARGUMENT, "live number %zu is read, but only %zu are given",
+                     slot, live_count);
+        program->operands[i].real = live[slot];
+        program->operands[i].integer = hone_whole(live[slot]);
     }
     return HONE_OK;
 }
@@ -192,18 +182,19 @@ static hone_status cpu_submit(hone_program *base, int segment, const double *liv
     cpu_program *const program = (cpu_program *)base;
     const hone_plan *const plan = base->plan;
     for (size_t s = plan->segment_first[segment]; s < plan->segment_first[segment + 1]; s++) {
-        cpu_step *const step = &program->steps[s];
+        const hone_plan_step *const step = &plan->steps[s];
         if (step->alias) continue;
-        HONE_TRY(set_live(program, step, live, live_count, error));
+        const hone_op_call call = resolve(program, &step->node);
+        HONE_TRY(set_live(program, &step->node, live, live_count, error));
         if (((const cpu_device *)base->device)->poison) {
             memset(program->workspace, 0xFF, program->workspace_bytes);
             memset(program->scratch, 0xFF, program->scratch_bytes);
         }
         const double start = program->profiled ? hone_clock_seconds() : 0;
-        step->call.op->cpu(&step->call);
+        call.op->cpu(&call);
         if (program->profiled) {
-            step->seconds += hone_clock_seconds() - start;
-            step->calls++;
+            program->times[s].seconds += hone_clock_seconds() - start;
+            program->times[s].calls++;
         }
     }
     return HONE_OK;
@@ -222,19 +213,23 @@ static uint32_t cpu_flags(hone_program *base) {
     return flags;
 }
 
+// Without memory for the times there are none: they are only there to be looked at.
 static void cpu_profile(hone_program *base, bool on) {
-    ((cpu_program *)base)->profiled = on;
+    cpu_program *const program = (cpu_program *)base;
+    if (on && !program->times && HONE_NEW_ARRAY(&program->times, base->plan->step_count, "a profile", NULL) != HONE_OK)
+        return;
+    program->profiled = on;
 }
 
 static size_t cpu_profile_rows(const hone_program *base, hone_profile_row *rows, size_t capacity) {
     const cpu_program *const program = (const cpu_program *)base;
     size_t count = 0;
-    for (size_t s = 0; s < base->plan->step_count; s++) {
-        const cpu_step *const step = &program->steps[s];
+    for (size_t s = 0; s < base->plan->step_count && program->times; s++) {
+        const hone_plan_step *const step = &base->plan->steps[s];
         if (step->alias) continue;
         if (count < capacity) {
-            rows[count] =
-                (hone_profile_row){step->call.op, base->plan->steps[s].node.label, step->seconds, step->calls};
+            rows[count] = (hone_profile_row){step->node.schema->op, step->node.label, program->times[s].seconds,
+                                             program->times[s].calls};
         }
         count++;
     }
