@@ -161,6 +161,8 @@ static hone_status assign_paths(running *r, hone_error *error) {
     for (size_t i = 0; i < texts->count; i++) {
         const char *const path = named_input(r, texts->items[i], &index);
         if (index == r->input_count) continue;
+        HONE_FAIL_IF(path[0] == 0, error, INVALID_ARGUMENT, "--input %.200s names no file: give NAME=FILE.npy",
+                     texts->items[i]);
         HONE_FAIL_IF(r->paths[index], error, INVALID_ARGUMENT, "input %zu (%s) is given twice, as '%s' and as '%s'",
                      index, hone_pte_input(r->pte, index)->name, r->paths[index], path);
         r->paths[index] = path;

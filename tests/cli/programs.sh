@@ -96,6 +96,8 @@ expect 2 run $mm/model.pte --input $mm/in_0.npy --output x
 says "input 1 (input1) of 2 is missing"
 expect 2 run $mm/model.pte -i input0=$mm/in_0.npy -i input0=$mm/in_1.npy --output x
 says "input 0 (input0) is given twice" "in_1.npy"
+expect 2 run $mm/model.pte -i input0= -i $mm/in_1.npy
+says "--input input0= names no file"
 expect 2 run $mm/model.pte -i $mm/in_0.npy -i input7=in.npy --output x
 says "input7=in.npy" "no input of that name" "input0, input1"
 expect 1 run $mm/model.pte -i input0=$mm/in_0.npy -i $mm/in_0.npy --output x
