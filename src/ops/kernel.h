@@ -45,7 +45,7 @@ typedef struct hone_kernel_binding {
 } hone_kernel_binding;
 
 typedef struct hone_kernel_dispatch {
-    const char *entry; // "<file>.<function>": "binary.binary_f32"
+    const char *entry; // "<file>.<function>": "binary.add_f32_same"
     hone_kernel_binding bindings[HONE_KERNEL_BINDINGS];
     uint32_t binding_count;
     uint32_t words[HONE_KERNEL_WORDS];
