@@ -132,17 +132,19 @@ static hone_status measure(const bench_settings *settings, hone_device *device, 
 
 // A case that the device cannot run is named and passed over.
 static hone_status measure_all(const bench_settings *settings, hone_device *device, hone_error *error) {
-    size_t found = 0;
     for (const hone_case *from = hone_bench_cases; from->op; from++) {
         if (!strstr(from->op, settings->op)) continue;
-        found++;
         const hone_status status = measure(settings, device, from, error);
         if (status != HONE_UNSUPPORTED) HONE_TRY(status);
         if (status == HONE_UNSUPPORTED) cli_note("%s [%s]: %s", from->op, from->name, error->message);
     }
-    HONE_FAIL_IF(!found, error, NOT_FOUND, "no case with '%s' in its operator's name is there to be timed",
-                 settings->op);
     return HONE_OK;
+}
+
+static bool any_case(const char *name) {
+    const hone_case *at = hone_bench_cases;
+    while (at->op && !strstr(at->op, name)) at++;
+    return at->op != NULL;
 }
 
 hone_status bench_operators(const bench_settings *settings, hone_error *error) {
@@ -150,7 +152,10 @@ hone_status bench_operators(const bench_settings *settings, hone_error *error) {
                                                  .threads = (int)settings->common.threads};
     hone_device *device = NULL;
     hone_status status;
+    HONE_FAIL_IF(!any_case(settings->op), error, NOT_FOUND,
+                 "no case with '%s' in its operator's name is there to be timed", settings->op);
     CLI_WAIT(status, hone_device_open(&description, &device, error), error);
+    if (status == HONE_OK) cli_note_switched_off(device);
     if (status == HONE_OK && !settings->common.json)
         printf("on %s, %s\n%-32s %-34s %13s %13s %14s\n", hone_device_name(device), hone_device_detail(device),
                "operator", "case", "least", "median", "at the median");

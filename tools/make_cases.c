@@ -27,6 +27,8 @@ typedef struct row {
 
 static row rows[MOST_CASES];
 static size_t row_count;
+static hone_case_kernel entries[MOST_CASES];
+static size_t entry_count;
 
 static void fail(const char *what, const hone_error *error) {
     fprintf(stderr, "make_cases: %s: %s\n", what, error->message);
@@ -38,31 +40,55 @@ static hone_tensor shape_only(const void *context, hone_value value) {
     return (hone_tensor){.type = *hone_graph_type(context, value)};
 }
 
-static uint64_t kernels_that_take(const hone_case *call) {
+typedef void visit_call(row *now, const hone_op_call *call);
+
+// The row's call as an operator's functions see it, without bytes.
+static void resolve(row *now, visit_call *visit) {
     hone_error error = {0};
     hone_graph *graph;
     hone_value values[HONE_CASE_INPUTS];
     hone_operand operands[HONE_SCHEMA_ARGUMENTS] = {0};
     hone_tensor tensors[HONE_CASE_INPUTS + HONE_CASE_OUTPUTS];
     hone_tensor outputs[HONE_CASE_OUTPUTS];
+    const hone_case *const call = &now->call;
     if (hone_graph_create(&graph, &error) != HONE_OK || hone_case_emit(graph, call, NULL, values, &error) != HONE_OK)
         fail(call->op, &error);
     const hone_node *const node = hone_graph_node(graph, hone_graph_node_count(graph) - 1);
     hone_node_operands(node, &(hone_operand_sources){shape_only, graph}, operands, tensors);
     const size_t output_count = hone_node_output_count(node);
     for (size_t i = 0; i < output_count; i++) outputs[i] = shape_only(graph, hone_node_output(node, i));
-    const hone_op *const op = hone_op_find(call->op);
-    const hone_op_call resolved = {.op = op,
+    const hone_op_call resolved = {.op = hone_op_find(call->op),
                                    .operands = operands,
                                    .operand_count = node->schema->argument_count,
                                    .outputs = outputs,
                                    .output_count = output_count};
-    uint64_t taken = 0;
-    for (size_t i = 0; op->variants && op->variants[i].name; i++) {
-        if (!op->variants[i].takes || op->variants[i].takes(&resolved)) taken |= (uint64_t)1 << i;
-    }
+    visit(now, &resolved);
     hone_graph_destroy(graph);
-    return taken;
+}
+
+static void note_kernels(row *now, const hone_op_call *call) {
+    for (size_t i = 0; call->op->variants && call->op->variants[i].name; i++) {
+        if (!call->op->variants[i].takes || call->op->variants[i].takes(call)) now->taken |= (uint64_t)1 << i;
+    }
+}
+
+static void note_entry(const char *entry, uint32_t binding_count, uint32_t needs) {
+    for (size_t i = 0; i < entry_count; i++) {
+        if (strcmp(entries[i].entry, entry) == 0 && entries[i].binding_count == binding_count) return;
+    }
+    if (entry_count < MOST_CASES) entries[entry_count++] = (hone_case_kernel){entry, binding_count, needs};
+}
+
+static void note_entries(row *now, const hone_op_call *call) {
+    for (size_t i = 0; call->op->variants[i].name; i++) {
+        hone_kernel_list list = {0};
+        if (!(now->taken >> i & 1)) continue;
+        call->op->variants[i].dispatch(call, &list);
+        if (list.failure.status != HONE_OK) fail(now->call.op, &list.failure);
+        for (size_t d = 0; d < list.count; d++)
+            note_entry(list.dispatches[d].entry, list.dispatches[d].binding_count, call->op->variants[i].needs);
+        hone_kernel_clear(&list);
+    }
 }
 
 static void add_row(const hone_op_case *from) {
@@ -122,7 +148,7 @@ static void choose_for(const hone_op *op, size_t kernel) {
 }
 
 static void choose(void) {
-    for (size_t i = 0; i < row_count; i++) rows[i].taken = kernels_that_take(&rows[i].call);
+    for (size_t i = 0; i < row_count; i++) resolve(&rows[i], note_kernels);
     for (size_t o = 0; o < hone_op_count(); o++) {
         const hone_op *const op = hone_op_at(o);
         for (size_t kernel = 0; op->variants && op->variants[kernel].name; kernel++) choose_for(op, kernel);
@@ -227,6 +253,16 @@ static void print_case(size_t id, const row *now) {
            (long long)call->flop);
 }
 
+static void print_kernels(void) {
+    for (size_t i = 0; i < row_count; i++) {
+        if (rows[i].first) resolve(&rows[i], note_entries);
+    }
+    printf("const hone_case_kernel hone_selftest_kernels[] = {\n");
+    for (size_t i = 0; i < entry_count; i++)
+        printf("    {\"%s\", %u, %u},\n", entries[i].entry, entries[i].binding_count, entries[i].needs);
+    printf("    {0},\n};\n");
+}
+
 // Cases of one operator stand together.
 static int by_operator(const void *a, const void *b) {
     const row *const x = a;
@@ -256,5 +292,6 @@ int main(int count, char **words) {
         if (bench || rows[i].chosen) print_case(i, &rows[i]);
     }
     printf("    {0},\n};\n");
+    if (!bench) print_kernels();
     return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
 }

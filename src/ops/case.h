@@ -52,7 +52,14 @@ typedef struct hone_case {
 
 // The cases of the self-test, generated when hone is built; ended by a row without op.
 extern const hone_case hone_selftest_cases[];
-// The same for `hone bench --op`: a part of the command line, not of the library.
+// The kernels that its cases marked `first` run by, so that their pipelines can be made at the same time.
+typedef struct hone_case_kernel {
+    const char *entry; // as in hone_kernel_dispatch
+    uint32_t binding_count;
+    uint32_t needs; // HONE_KERNEL_*
+} hone_case_kernel;
+extern const hone_case_kernel hone_selftest_kernels[]; // ended by one without entry
+// Cases for `hone bench --op`: a part of the command line, not of the library.
 extern const hone_case hone_bench_cases[];
 
 // Where the call's inputs lie; NULL: shapes only.

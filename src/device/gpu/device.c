@@ -160,22 +160,3 @@ uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op) {
     }
     return dispatches;
 }
-
-hone_status gpu_pipeline_get(gpu_device *gpu, const char *entry, uint32_t binding_count, hone_gpu_pipeline **out,
-                             hone_error *error) {
-    for (size_t i = 0; i < gpu->pipeline_count; i++) {
-        if (strcmp(gpu->pipelines[i].entry, entry) != 0 || gpu->pipelines[i].binding_count != binding_count) continue;
-        *out = gpu->pipelines[i].pipeline;
-        return HONE_OK;
-    }
-    const char *const dot = strchr(entry, '.');
-    const hone_gpu_code *code = hone_gpu_codes;
-    while (code->name && !(dot && strlen(code->name) == (size_t)(dot - entry) &&
-                           strncmp(code->name, entry, (size_t)(dot - entry)) == 0))
-        code++;
-    HONE_FAIL_IF(!code->name, error, UNSUPPORTED, "the kernel '%s' is not built in", entry);
-    HONE_TRY(HONE_GROW(&gpu->pipelines, &gpu->pipeline_capacity, gpu->pipeline_count + 1, "pipelines", error));
-    HONE_TRY(gpu->driver->vtable->pipeline_create(gpu->driver, code, dot + 1, binding_count, out, error));
-    gpu->pipelines[gpu->pipeline_count++] = (gpu_pipeline){entry, binding_count, *out};
-    return HONE_OK;
-}

@@ -24,6 +24,7 @@ typedef struct hone_gpu_limits {
     uint32_t features;    // HONE_KERNEL_*: what variants may need
     size_t copy_alignment;
     bool timestamps;
+    bool threads; // pipeline_create may be called from several threads at a time
     bool overlap; // bindings of one dispatch may overlap
 } hone_gpu_limits;
 

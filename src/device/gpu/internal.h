@@ -125,6 +125,9 @@ HONE_MUST_USE hone_status gpu_switched_off_load(gpu_device *gpu, bool *complete,
 // The pipeline of an entry, made on first use. May return HONE_PENDING.
 HONE_MUST_USE hone_status gpu_pipeline_get(gpu_device *gpu, const char *entry, uint32_t binding_count,
                                            hone_gpu_pipeline **out, hone_error *error);
+// Makes those that are missing at the same time, if the driver allows; `wanted` is written over. What fails is made again,
+// and its error seen, by gpu_pipeline_get.
+void gpu_pipelines_make(gpu_device *gpu, gpu_pipeline *wanted, size_t count);
 // The part of a device buffer; HONE_UNSUPPORTED if it lies across two pieces.
 HONE_MUST_USE hone_status gpu_memory_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_gpu_range *out,
                                            hone_error *error);

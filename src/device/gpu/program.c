@@ -257,8 +257,21 @@ hone_status gpu_record(gpu_program *program, hone_error *error) {
     return HONE_OK;
 }
 
+// All that the program needs at the same time, where that is possible.
+static hone_status make_many(gpu_program *program, hone_error *error) {
+    gpu_pipeline *wanted;
+    HONE_TRY(HONE_NEW_ARRAY(&wanted, program->dispatch_count, "pipelines", error));
+    for (size_t i = 0; i < program->dispatch_count; i++)
+        wanted[i] = (gpu_pipeline){.entry = program->dispatches[i].entry,
+                                   .binding_count = program->dispatches[i].command.binding_count};
+    gpu_pipelines_make((gpu_device *)program->base.device, wanted, program->dispatch_count);
+    hone_free(wanted);
+    return HONE_OK;
+}
+
 static hone_status make_pipelines(gpu_program *program, hone_error *error) {
     gpu_device *const gpu = (gpu_device *)program->base.device;
+    if (program->pipelines_made == 0) HONE_TRY(make_many(program, error));
     for (; program->pipelines_made < program->dispatch_count; program->pipelines_made++) {
         gpu_dispatch *const dispatch = &program->dispatches[program->pipelines_made];
         HONE_TRY(gpu_pipeline_get(gpu, dispatch->entry, dispatch->command.binding_count, &dispatch->command.pipeline,

@@ -303,11 +303,28 @@ void gpu_self_test_end(gpu_device *gpu) {
     gpu->forced_op = NULL;
 }
 
+// Nearly all of the time of a first self-test is the driver's compiling.
+static hone_status make_pipelines(gpu_device *gpu, hone_error *error) {
+    gpu_pipeline *wanted;
+    size_t count = 0;
+    while (hone_selftest_kernels[count].entry) count++;
+    HONE_TRY(HONE_NEW_ARRAY(&wanted, count, "pipelines", error));
+    count = 0;
+    for (const hone_case_kernel *kernel = hone_selftest_kernels; kernel->entry; kernel++) {
+        if (kernel->needs & ~gpu->driver->limits.features) continue;
+        wanted[count++] = (gpu_pipeline){.entry = kernel->entry, .binding_count = kernel->binding_count};
+    }
+    gpu_pipelines_make(gpu, wanted, count);
+    hone_free(wanted);
+    return HONE_OK;
+}
+
 static hone_status begin(gpu_device *gpu, bool all, hone_error *error) {
     if (gpu->test) return HONE_OK;
     HONE_TRY(HONE_NEW(&gpu->test, "the self-test", error));
     gpu->test->all = all;
     gpu->test->at = hone_selftest_cases;
+    HONE_TRY(make_pipelines(gpu, error));
     return hone_cpu_open(&(hone_device_description){.name = "cpu"}, &gpu->test->cpu, error);
 }
 
@@ -325,7 +342,11 @@ hone_status gpu_self_test(hone_device *device, void (*report)(void *context, con
     gpu_device *const gpu = (gpu_device *)device;
     if (!gpu->test) {
         gpu_switched_off_clear(gpu);
-        HONE_TRY(begin(gpu, true, error));
+        const hone_status status = begin(gpu, true, error);
+        if (status != HONE_OK) {
+            gpu_self_test_end(gpu);
+            return status;
+        }
     }
     gpu->test->report = report;
     gpu->test->context = context;

@@ -128,6 +128,7 @@ static void read_limits(vulkan_driver *vk) {
                                         .binding_bytes = limits->maxStorageBufferRange,
                                         .groups = limits->maxComputeWorkGroupCount[0],
                                         .copy_alignment = 1,
+                                        .threads = !vulkan_wants_validation(), // whose messages need their order
                                         .overlap = true};
     if (limits->maxComputeWorkGroupCount[1] < vk->base.limits.groups)
         vk->base.limits.groups = limits->maxComputeWorkGroupCount[1];
