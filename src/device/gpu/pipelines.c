@@ -66,9 +66,13 @@ static void make_all(gpu_device *gpu, gpu_pipeline *wanted, size_t count) {
     }
     hone_pool_run(pool, (int64_t)count, make_one, &(many){gpu, wanted});
     hone_pool_destroy(pool);
+    // WebGPU's errors have no owner when several threads work: one that fails may leave another invalid.
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) failed |= !wanted[i].pipeline;
     for (size_t i = 0; i < count; i++) {
         if (!wanted[i].pipeline) continue;
-        if (HONE_GROW(&gpu->pipelines, &gpu->pipeline_capacity, gpu->pipeline_count + 1, "pipelines", NULL) == HONE_OK)
+        if (!failed &&
+            HONE_GROW(&gpu->pipelines, &gpu->pipeline_capacity, gpu->pipeline_count + 1, "pipelines", NULL) == HONE_OK)
             gpu->pipelines[gpu->pipeline_count++] = wanted[i];
         else
             gpu->driver->vtable->pipeline_destroy(gpu->driver, wanted[i].pipeline);

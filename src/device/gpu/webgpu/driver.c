@@ -13,13 +13,18 @@ static void copy_text(char *out, size_t size, WGPUStringView text) {
 }
 
 static void note(webgpu_driver *gpu, hone_status status, WGPUStringView message) {
-    if (gpu->failed) return; // the first is the cause
-    gpu->failed = true;
-    gpu->failure = status;
-    copy_text(gpu->message, sizeof(gpu->message), message);
-    for (char *c = gpu->message; *c; c++) {
-        if (*c == '\n') *c = ' ';
+    pthread_mutex_lock(&gpu->lock);
+    gpu->lost |= status == HONE_DEVICE_LOST;
+    // The first is the cause; but what comes before a loss is its consequence.
+    if (!gpu->failed || status == HONE_DEVICE_LOST) {
+        gpu->failed = true;
+        gpu->failure = status;
+        copy_text(gpu->message, sizeof(gpu->message), message);
+        for (char *c = gpu->message; *c; c++) {
+            if (*c == '\n') *c = ' ';
+        }
     }
+    pthread_mutex_unlock(&gpu->lock);
 }
 
 static void on_error(WGPUDevice const *device, WGPUErrorType type, WGPUStringView message, void *driver, void *unused) {
@@ -33,10 +38,7 @@ static void on_lost(WGPUDevice const *device, WGPUDeviceLostReason reason, WGPUS
     (void)device;
     (void)unused;
     if (reason == WGPUDeviceLostReason_Destroyed) return; // by closing it
-    webgpu_driver *const gpu = driver;
-    gpu->lost = true;
-    gpu->failed = false; // errors that came before are consequences
-    note(gpu, HONE_DEVICE_LOST, message);
+    note(driver, HONE_DEVICE_LOST, message);
 }
 
 static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStringView message, void *driver,
@@ -50,10 +52,15 @@ static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStr
 }
 
 hone_status webgpu_check(webgpu_driver *gpu, const char *what, hone_error *error) {
-    HONE_FAIL_IF(gpu->lost, error, DEVICE_LOST, "webgpu: the GPU was lost during %s: %s", what, gpu->message);
-    if (!gpu->failed) return HONE_OK;
+    hone_status status = HONE_OK;
+    pthread_mutex_lock(&gpu->lock);
+    if (gpu->lost)
+        status = hone_error_set(error, HONE_DEVICE_LOST, "webgpu: the GPU was lost during %s: %s", what, gpu->message);
+    else if (gpu->failed)
+        status = hone_error_set(error, gpu->failure, "webgpu: %s: %s", what, gpu->message);
     gpu->failed = false;
-    return hone_error_set(error, gpu->failure, "webgpu: %s: %s", what, gpu->message);
+    pthread_mutex_unlock(&gpu->lock);
+    return status;
 }
 
 static hone_status make_instance(webgpu_driver *gpu, hone_error *error) {
@@ -132,6 +139,7 @@ static hone_status open_device(webgpu_driver *gpu, bool least, hone_error *error
                                          .binding_bytes = (size_t)128 << 20,
                                          .groups = 65535,
                                          .copy_alignment = 4,
+                                         .threads = true,
                                          .overlap = true};
     if (!least) {
         gpu->base.limits.buffer_bytes = there.maxBufferSize;
@@ -188,6 +196,7 @@ static void webgpu_close(hone_gpu_driver *driver) {
     if (gpu->device) gpu->DeviceRelease(gpu->device);
     if (gpu->adapter) gpu->AdapterRelease(gpu->adapter);
     if (gpu->instance) gpu->InstanceRelease(gpu->instance);
+    pthread_mutex_destroy(&gpu->lock);
     // The library stays loaded: its own threads may still be on their way out.
     hone_free(gpu);
 }
@@ -207,11 +216,17 @@ static const hone_gpu_driver_vtable webgpu_vtable = {
     .timestamps = webgpu_timestamps,
 };
 
+static hone_status new_driver(webgpu_driver **out, hone_error *error) {
+    HONE_TRY(HONE_NEW(out, "the WebGPU driver", error));
+    (*out)->base.vtable = &webgpu_vtable;
+    pthread_mutex_init(&(*out)->lock, NULL); // which cannot fail without attributes
+    return HONE_OK;
+}
+
 hone_status hone_webgpu_driver_open(const hone_gpu_request *request, hone_gpu_driver **out, hone_error *error) {
     *out = NULL;
     webgpu_driver *gpu;
-    HONE_TRY(HONE_NEW(&gpu, "the WebGPU driver", error));
-    gpu->base.vtable = &webgpu_vtable;
+    HONE_TRY(new_driver(&gpu, error));
     hone_status status;
     HONE_TRY_GOTO(make_instance(gpu, error), failed);
     HONE_TRY_GOTO(choose_gpu(gpu, request, error), failed);
@@ -229,7 +244,7 @@ hone_status hone_webgpu_count(size_t *out, hone_error *error) {
     size_t count = 0;
     webgpu_driver *gpu;
     *out = 0;
-    HONE_TRY(HONE_NEW(&gpu, "the WebGPU driver", error));
+    HONE_TRY(new_driver(&gpu, error));
     hone_status status = make_instance(gpu, error);
     if (status == HONE_OK) status = list_gpus(gpu, adapters, &count, error);
     if (status == HONE_OK) {

@@ -3,6 +3,8 @@
 #ifndef HONE_DEVICE_GPU_WEBGPU_INTERNAL_H
 #define HONE_DEVICE_GPU_WEBGPU_INTERNAL_H
 
+#include <pthread.h>
+
 #include <webgpu.h>
 #include <wgpu.h>
 
@@ -83,6 +85,7 @@ typedef struct webgpu_driver {
     uint64_t submitted, finished, asked; // submits; known to be done; done when the callback under way has come
     bool asking, answered, mapped;       // set by callbacks
     double tick;                         // seconds of a timestamp's unit
+    pthread_mutex_t lock;                // of the next four: pipelines are made from several threads
     bool lost;
     bool failed;         // a callback has reported an error that no call has returned yet
     hone_status failure; // its status

@@ -129,16 +129,20 @@ hone_status webgpu_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code 
                                          .code = webgpu_text(code->wgsl)};
     const WGPUShaderModuleDescriptor shader = {.nextInChain = (WGPUChainedStruct *)&source.chain};
     WGPUShaderModule module = gpu->DeviceCreateShaderModule(gpu->device, &shader);
-    HONE_TRY(webgpu_check(gpu, code->name, error));
+    const hone_status compiled = webgpu_check(gpu, code->name, error);
+    if (compiled != HONE_OK) {
+        if (module) gpu->ShaderModuleRelease(module);
+        return compiled;
+    }
     const WGPUComputePipelineDescriptor descriptor = {
         .layout = gpu->layouts[binding_count], .compute = {.module = module, .entryPoint = webgpu_text(function)}};
     WGPUComputePipeline made = gpu->DeviceCreateComputePipeline(gpu->device, &descriptor);
     gpu->ShaderModuleRelease(module);
-    HONE_TRY(webgpu_check(gpu, function, error));
     hone_gpu_pipeline *pipeline;
-    const hone_status status = HONE_NEW(&pipeline, "a pipeline", error);
+    hone_status status = webgpu_check(gpu, function, error);
+    if (status == HONE_OK) status = HONE_NEW(&pipeline, "a pipeline", error);
     if (status != HONE_OK) {
-        gpu->ComputePipelineRelease(made);
+        if (made) gpu->ComputePipelineRelease(made);
         return status;
     }
     pipeline->pipeline = made;
