@@ -147,7 +147,8 @@ static void sort_order(placer *p) {
 
 // --- the lowest gap ---------------------------------------------------------------------------------------------------
 
-// The lowest offset from `at` on where `bytes` do not lie across a multiple of `piece`; 0 = one piece.
+// The lowest offset from `at` on where `bytes` do not lie across a multiple of `piece`, or begin at one where they are more;
+// 0 = one piece.
 static size_t within_piece(size_t at, size_t bytes, size_t piece) {
     return piece && at % piece + bytes > piece ? (at / piece + 1) * piece : at;
 }
@@ -275,18 +276,10 @@ static hone_status place(placer *p, interval *item, size_t steps, hone_error *er
     return HONE_OK;
 }
 
-static hone_status check_size(const hone_plan *plan, const interval *item, size_t piece, hone_error *error) {
-    HONE_FAIL_IF(piece && item->bytes > piece, error, UNSUPPORTED,
-                 "%s makes a value of %zu bytes, more than the %zu that a piece of the arena holds",
-                 plan->steps[item->first].node.schema->op->schema, item->bytes, piece);
-    return HONE_OK;
-}
-
 static hone_status place_all(placer *p, hone_plan *plan, hone_error *error) {
     HONE_TRY(collect(p, plan, error));
     for (size_t i = 0; i < p->count; i++) {
         interval *const item = &p->items[i];
-        HONE_TRY(check_size(plan, item, p->piece, error));
         HONE_TRY(place(p, item, plan->step_count + 1, error));
         plan->values[item->value].offset = item->offset;
         const size_t end = item->offset + item->bytes;

@@ -46,6 +46,37 @@ void hone_kernel_bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, co
          (hone_kernel_binding){.place = HONE_KERNEL_TENSOR, .token = tensor->data, .bytes = bytes ? bytes : 4});
 }
 
+// Where a tensor begins in its buffer.
+static size_t place_of(const hone_kernel_list *list, const hone_tensor *tensor) {
+    return list->room ? list->room->place(list->room->context, tensor->data) : 0;
+}
+
+int64_t hone_kernel_rows_in_reach(const hone_kernel_list *list, const hone_tensor *tensor, size_t row_bytes,
+                                  int64_t first, int64_t rows, size_t *before) {
+    *before = 0;
+    if (!list->room || row_bytes == 0) return rows;
+    const size_t begin = place_of(list, tensor) + (size_t)first * row_bytes;
+    const size_t left = list->room->piece_bytes - begin % list->room->piece_bytes;
+    if (left < row_bytes) {
+        *before = left;
+        return 0;
+    }
+    const size_t aside = begin % HONE_BUFFER_ALIGNMENT;
+    size_t bytes = left;
+    if (bytes > list->room->binding_bytes - aside) bytes = list->room->binding_bytes - aside;
+    const int64_t fit = (int64_t)(bytes / row_bytes);
+    return fit < rows ? fit : rows;
+}
+
+int64_t hone_kernel_bind_part(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
+                              size_t from, size_t bytes) {
+    const size_t aside = from % HONE_BUFFER_ALIGNMENT; // tensors themselves begin at a multiple
+    bind(list, dispatch,
+         (hone_kernel_binding){
+             .place = HONE_KERNEL_TENSOR, .token = tensor->data, .offset = from - aside, .bytes = bytes + aside});
+    return (int64_t)(aside / 4);
+}
+
 void hone_kernel_bind_scratch(hone_kernel_list *list, hone_kernel_dispatch *dispatch, size_t offset, size_t bytes) {
     bind(list, dispatch, (hone_kernel_binding){.place = HONE_KERNEL_SCRATCH, .offset = offset, .bytes = bytes});
     if (offset + bytes > list->scratch_bytes) list->scratch_bytes = offset + bytes;

@@ -53,8 +53,17 @@ typedef struct hone_kernel_dispatch {
     uint64_t groups; // 0: nothing to run
 } hone_kernel_dispatch;
 
+// What a device can bind, for rules that cut up tensors that are larger.
+typedef struct hone_kernel_room {
+    size_t binding_bytes; // of one binding
+    size_t piece_bytes;   // buffers are made of pieces of so many bytes; a binding lies in one of them
+    size_t (*place)(const void *context, const void *token); // of a tensor in its buffer, in bytes
+    const void *context;
+} hone_kernel_room;
+
 // The dispatches of one call, in order. Failures stick, so that rules need not check.
 typedef struct hone_kernel_list {
+    const hone_kernel_room *room; // NULL: all can be bound
     hone_kernel_dispatch *dispatches;
     size_t count, capacity;
     size_t scratch_bytes;
@@ -78,6 +87,14 @@ hone_kernel_dispatch *hone_kernel_add(hone_kernel_list *list, const char *entry,
 void hone_kernel_clear(hone_kernel_list *list);
 // The next binding: all of a tensor, working memory, the flags. A NULL tensor binds a word that nobody reads.
 void hone_kernel_bind(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor);
+// How many of `rows` rows of row_bytes, from row `first` on, one binding can hold; 0: that row lies across two pieces, of
+// which the first has *before bytes.
+int64_t hone_kernel_rows_in_reach(const hone_kernel_list *list, const hone_tensor *tensor, size_t row_bytes,
+                                  int64_t first, int64_t rows, size_t *before);
+// Binds bytes [from, from + bytes) of a tensor, multiples of 4. Returns at which word of the binding they begin: bindings
+// start at multiples of HONE_BUFFER_ALIGNMENT.
+int64_t hone_kernel_bind_part(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
+                              size_t from, size_t bytes);
 void hone_kernel_bind_scratch(hone_kernel_list *list, hone_kernel_dispatch *dispatch, size_t offset, size_t bytes);
 void hone_kernel_bind_flags(hone_kernel_list *list, hone_kernel_dispatch *dispatch);
 // The next word. Sizes and counts are given as int64_t and must fit.

@@ -111,6 +111,19 @@ static hone_status resolve(gpu_program *program, uint32_t index, hone_error *err
     return HONE_OK;
 }
 
+static size_t place_of(const void *context, const void *token) {
+    const gpu_program *const program = context;
+    return program->base.plan->values[((const hone_plan_value *)token)->root].offset;
+}
+
+static hone_kernel_room room_of(const gpu_program *program) {
+    const gpu_device *const gpu = (const gpu_device *)program->base.device;
+    return (hone_kernel_room){.binding_bytes = gpu->driver->limits.binding_bytes,
+                              .piece_bytes = gpu->base.piece_bytes,
+                              .place = place_of,
+                              .context = program};
+}
+
 // The dispatches of one step, without their pipelines.
 static hone_status prepare_step(gpu_program *program, uint32_t index, hone_error *error) {
     gpu_device *const gpu = (gpu_device *)program->base.device;
@@ -126,7 +139,8 @@ static hone_status prepare_step(gpu_program *program, uint32_t index, hone_error
                  (int)hone_op_name_length(step->call.op), step->call.op->schema, gpu->base.name);
     HONE_FAIL_IF(!step->variant, error, UNSUPPORTED, "%.*s: this call has no kernel for device %s",
                  (int)hone_op_name_length(step->call.op), step->call.op->schema, gpu->base.name);
-    hone_kernel_list list = {0};
+    const hone_kernel_room room = room_of(program);
+    hone_kernel_list list = {.room = &room};
     step->variant->dispatch(&step->call, &list);
     hone_status status = list.failure.status;
     if (status != HONE_OK && error) *error = list.failure;
@@ -143,7 +157,8 @@ static hone_status prepare_step(gpu_program *program, uint32_t index, hone_error
 
 hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed_first, size_t *changed_end,
                            hone_error *error) {
-    hone_kernel_list list = {0};
+    const hone_kernel_room room = room_of(program);
+    hone_kernel_list list = {.room = &room};
     step->variant->dispatch(&step->call, &list);
     hone_status status = list.failure.status;
     if (status != HONE_OK && error) *error = list.failure;

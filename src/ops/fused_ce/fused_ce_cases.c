@@ -50,6 +50,8 @@ const hone_op_case hone_cases_fused_ce[] = {
     CE("V = 49152", HONE_INPUTS(HONE_F32_IN(-8, 8, 3, 49152), HONE_I32_IN(0, 49151, 3)), TAKES(HONE_CASE_R(3))),
     CE("SmolLM2, 64 rows", HONE_INPUTS(HONE_F32_IN(-8, 8, 64, 49152), HONE_I32_IN(0, 49151, 64)),
        TAKES(HONE_CASE_R(64)), .bench_only = true, .bench_flop = (int64_t)64 * 49152 * 16),
+    CE("512 rows of 151936", HONE_INPUTS(HONE_F32_IN(-8, 8, 512, 151936), HONE_I32_IN(0, 151935, 512)),
+       TAKES(HONE_CASE_R(512)), .large = true),
     CE("4096 rows of 49152", HONE_INPUTS(HONE_F32_IN(-8, 8, 4096, 49152), HONE_I32_IN(0, 49151, 4096)),
        TAKES(HONE_CASE_R(4096)), .bench_only = true, .large = true, .bench_flop = (int64_t)4096 * 49152 * 16),
     {0},
