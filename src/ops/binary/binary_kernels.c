@@ -32,56 +32,65 @@ static void word_of(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_
         hone_kernel_word(list, d, (int32_t)value);
 }
 
-static hone_kernel_dispatch *add_dispatch(const hone_op_call *call, hone_kernel_list *list, const char *entry,
-                                          int64_t count) {
-    hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(count, HONE_KERNEL_THREADS));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 0));
-    if (call->operands[1].kind == HONE_ARGUMENT_TENSOR) hone_kernel_bind(list, d, hone_operand_tensor(call, 1));
-    hone_kernel_bind(list, d, &call->outputs[0]);
-    return d;
-}
-
 static hone_kernel_dispatch *add_broadcast(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
-    const hone_tensor_type *const types[] = {&hone_operand_tensor(call, 0)->type, &hone_operand_tensor(call, 1)->type};
+    const hone_tensor *const a = hone_operand_tensor(call, 0), *const b = hone_operand_tensor(call, 1);
     hone_broadcast broadcast;
-    hone_broadcast_make(&broadcast, &call->outputs[0].type, types, 2);
-    hone_kernel_dispatch *const d = add_dispatch(call, list, entry, broadcast.count);
+    hone_broadcast_make(&broadcast, &call->outputs[0].type, (const hone_tensor_type *[]){&a->type, &b->type}, 2);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, entry, hone_kernel_groups(broadcast.count, HONE_KERNEL_THREADS));
+    hone_kernel_bind(list, d, a);
+    hone_kernel_bind(list, d, b);
+    hone_kernel_bind(list, d, &call->outputs[0]);
     hone_kernel_broadcast(list, d, &broadcast);
     return d;
 }
 
+// Dispatches over elements at the same places of all tensors; `b` is NULL where a number stands for it.
+static void add_parts(const hone_op_call *call, hone_kernel_list *list, const char *entry, const hone_tensor *b,
+                      double alpha) {
+    const int64_t count = hone_type_elements(&call->outputs[0].type);
+    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
+        const int64_t n = hone_kernel_part(first, count);
+        hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
+        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 0), first, n);
+        if (b) hone_kernel_bind_part(list, d, b, first, n);
+        hone_kernel_bind_part(list, d, &call->outputs[0], first, n);
+        hone_kernel_word(list, d, n);
+        word_of(list, d, call, alpha);
+        if (!b) word_of(list, d, call, call->operands[1].real);
+    }
+}
+
+static double alpha_of(const hone_op_call *call, const function *f) {
+    const bool scaled = f == &add || f == &sub;
+    return scaled && call->operand_count > 2 ? call->operands[2].real : 1;
+}
+
 static void tensors(const hone_op_call *call, hone_kernel_list *list, const function *f) {
+    const hone_tensor *const a = hone_operand_tensor(call, 0), *const b = hone_operand_tensor(call, 1);
     const entries *const e = is_real(call) ? &f->real : &f->whole;
     const int64_t count = hone_type_elements(&call->outputs[0].type);
-    const bool same = hone_type_elements(&hone_operand_tensor(call, 0)->type) == count &&
-                      hone_type_elements(&hone_operand_tensor(call, 1)->type) == count;
-    hone_kernel_dispatch *d;
-    if (same) {
-        d = add_dispatch(call, list, e->same, count);
-        hone_kernel_word(list, d, count);
-    } else {
-        d = add_broadcast(call, list, e->broadcast);
-    }
-    const bool scaled = f == &add || f == &sub;
-    word_of(list, d, call, scaled ? call->operands[2].real : 1);
+    if (hone_type_elements(&a->type) == count && hone_type_elements(&b->type) == count)
+        add_parts(call, list, e->same, b, alpha_of(call, f));
+    else
+        word_of(list, add_broadcast(call, list, e->broadcast), call, alpha_of(call, f));
 }
 
 static void number(const hone_op_call *call, hone_kernel_list *list, const function *f) {
-    const int64_t count = hone_type_elements(&call->outputs[0].type);
-    hone_kernel_dispatch *const d = add_dispatch(call, list, is_real(call) ? f->real.number : f->whole.number, count);
-    hone_kernel_word(list, d, count);
-    word_of(list, d, call, call->operand_count > 2 ? call->operands[2].real : 1);
-    word_of(list, d, call, call->operands[1].real);
+    add_parts(call, list, is_real(call) ? f->real.number : f->whole.number, NULL, alpha_of(call, f));
 }
 
 static void accumulate(const hone_op_call *call, hone_kernel_list *list) {
     const hone_tensor *const into = hone_operand_tensor(call, 0);
     const int64_t count = hone_type_elements(&into->type);
-    hone_kernel_dispatch *const d =
-        hone_kernel_add(list, "binary.accumulate_f32", hone_kernel_groups(count, HONE_KERNEL_THREADS));
-    hone_kernel_bind(list, d, into);
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 1));
-    hone_kernel_word(list, d, count);
+    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
+        const int64_t n = hone_kernel_part(first, count);
+        hone_kernel_dispatch *const d =
+            hone_kernel_add(list, "binary.accumulate_f32", hone_kernel_groups(n, HONE_KERNEL_THREADS));
+        hone_kernel_bind_part(list, d, into, first, n);
+        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 1), first, n);
+        hone_kernel_word(list, d, n);
+    }
 }
 
 static void power(const hone_op_call *call, hone_kernel_list *list) {

@@ -14,12 +14,15 @@ static int64_t type_of(hone_dtype dtype) {
 }
 
 static void copy(hone_kernel_list *list, const hone_tensor *from, const hone_tensor *to) {
-    const int64_t words = ((int64_t)hone_type_bytes(&from->type) + 3) / 4;
-    hone_kernel_dispatch *const d =
-        hone_kernel_add(list, "cast.copy_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
-    hone_kernel_bind(list, d, from);
-    hone_kernel_bind(list, d, to);
-    hone_kernel_word(list, d, words);
+    const int64_t count = hone_type_elements(&from->type), bytes = (int64_t)hone_dtype_bytes(from->type.dtype);
+    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
+        const int64_t n = hone_kernel_part(first, count), words = (n * bytes + 3) / 4;
+        hone_kernel_dispatch *const d =
+            hone_kernel_add(list, "cast.copy_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
+        hone_kernel_bind_part(list, d, from, first, n);
+        hone_kernel_bind_part(list, d, to, first, n);
+        hone_kernel_word(list, d, words);
+    }
 }
 
 static bool is_narrow_float(hone_dtype dtype) {
@@ -40,14 +43,17 @@ static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
         return;
     }
     const int64_t count = hone_type_elements(&to->type), each = hone_kernel_per_word(to->type.dtype);
-    hone_kernel_dispatch *const d = hone_kernel_add(list, entry_of(from->type.dtype, to->type.dtype),
-                                                    hone_kernel_groups((count + each - 1) / each, HONE_KERNEL_THREADS));
-    hone_kernel_bind(list, d, from);
-    hone_kernel_bind(list, d, to);
-    hone_kernel_word(list, d, count);
-    hone_kernel_word(list, d, type_of(from->type.dtype));
-    hone_kernel_word(list, d, type_of(to->type.dtype));
-    hone_kernel_word(list, d, each);
+    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
+        const int64_t n = hone_kernel_part(first, count);
+        hone_kernel_dispatch *const d = hone_kernel_add(list, entry_of(from->type.dtype, to->type.dtype),
+                                                        hone_kernel_groups((n + each - 1) / each, HONE_KERNEL_THREADS));
+        hone_kernel_bind_part(list, d, from, first, n);
+        hone_kernel_bind_part(list, d, to, first, n);
+        hone_kernel_word(list, d, n);
+        hone_kernel_word(list, d, type_of(from->type.dtype));
+        hone_kernel_word(list, d, type_of(to->type.dtype));
+        hone_kernel_word(list, d, each);
+    }
 }
 
 static void copy_into(const hone_op_call *call, hone_kernel_list *list) {

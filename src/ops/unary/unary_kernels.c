@@ -6,25 +6,31 @@
 #include "ops/shared/kernels.h"
 #include "ops/unary/unary.h"
 
-static hone_kernel_dispatch *add(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
+// Two words besides the count, which most kernels do not read.
+static void add(const hone_op_call *call, hone_kernel_list *list, const char *entry, const uint32_t *words) {
     const int64_t count = hone_type_elements(&call->outputs[0].type);
-    hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(count, HONE_KERNEL_THREADS));
-    for (size_t i = 0; i < call->operand_count; i++) {
-        if (call->operands[i].kind == HONE_ARGUMENT_TENSOR) hone_kernel_bind(list, d, call->operands[i].tensors);
+    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
+        const int64_t n = hone_kernel_part(first, count);
+        hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
+        for (size_t i = 0; i < call->operand_count; i++) {
+            if (call->operands[i].kind == HONE_ARGUMENT_TENSOR)
+                hone_kernel_bind_part(list, d, call->operands[i].tensors, first, n);
+        }
+        for (size_t i = 0; i < call->output_count; i++) hone_kernel_bind_part(list, d, &call->outputs[i], first, n);
+        hone_kernel_word(list, d, n);
+        for (size_t i = 0; i < 2; i++) hone_kernel_word(list, d, words[i]);
     }
-    for (size_t i = 0; i < call->output_count; i++) hone_kernel_bind(list, d, &call->outputs[i]);
-    hone_kernel_word(list, d, count);
-    return d;
 }
 
 static void plain(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
-    (void)add(call, list, entry);
+    add(call, list, entry, (const uint32_t[2]){0});
 }
 
 static void with_numbers(const hone_op_call *call, hone_kernel_list *list, const char *entry, double p, double q) {
-    hone_kernel_dispatch *const d = add(call, list, entry);
-    hone_kernel_number(list, d, p);
-    hone_kernel_number(list, d, q);
+    const float numbers[2] = {(float)p, (float)q};
+    uint32_t words[2];
+    memcpy(words, numbers, sizeof(words));
+    add(call, list, entry, words);
 }
 
 static bool is_whole(const hone_op_call *call) {
@@ -50,9 +56,9 @@ static void clamp(const hone_op_call *call, hone_kernel_list *list) {
                      bound(&call->operands[2], INFINITY));
         return;
     }
-    hone_kernel_dispatch *const d = add(call, list, "unary.clamp_i32");
-    hone_kernel_word(list, d, whole_bound(&call->operands[1], INT32_MIN));
-    hone_kernel_word(list, d, whole_bound(&call->operands[2], INT32_MAX));
+    add(call, list, "unary.clamp_i32",
+        (const uint32_t[]){(uint32_t)whole_bound(&call->operands[1], INT32_MIN),
+                           (uint32_t)whole_bound(&call->operands[2], INT32_MAX)});
 }
 
 static void bounded(const hone_op_call *call, hone_kernel_list *list, const char *entry) {
