@@ -52,9 +52,9 @@ static void add_parts(const hone_op_call *call, hone_kernel_list *list, const ch
     for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
         const int64_t n = hone_kernel_part(first, count);
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 0), first, n);
-        if (b) hone_kernel_bind_part(list, d, b, first, n);
-        hone_kernel_bind_part(list, d, &call->outputs[0], first, n);
+        hone_kernel_bind_elements(list, d, hone_operand_tensor(call, 0), first, n);
+        if (b) hone_kernel_bind_elements(list, d, b, first, n);
+        hone_kernel_bind_elements(list, d, &call->outputs[0], first, n);
         hone_kernel_word(list, d, n);
         word_of(list, d, call, alpha);
         if (!b) word_of(list, d, call, call->operands[1].real);
@@ -87,8 +87,8 @@ static void accumulate(const hone_op_call *call, hone_kernel_list *list) {
         const int64_t n = hone_kernel_part(first, count);
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "binary.accumulate_f32", hone_kernel_groups(n, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, into, first, n);
-        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 1), first, n);
+        hone_kernel_bind_elements(list, d, into, first, n);
+        hone_kernel_bind_elements(list, d, hone_operand_tensor(call, 1), first, n);
         hone_kernel_word(list, d, n);
     }
 }

@@ -19,8 +19,8 @@ static void copy(hone_kernel_list *list, const hone_tensor *from, const hone_ten
         const int64_t n = hone_kernel_part(first, count), words = (n * bytes + 3) / 4;
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "cast.copy_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, from, first, n);
-        hone_kernel_bind_part(list, d, to, first, n);
+        hone_kernel_bind_elements(list, d, from, first, n);
+        hone_kernel_bind_elements(list, d, to, first, n);
         hone_kernel_word(list, d, words);
     }
 }
@@ -47,8 +47,8 @@ static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
         const int64_t n = hone_kernel_part(first, count);
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry_of(from->type.dtype, to->type.dtype),
                                                         hone_kernel_groups((n + each - 1) / each, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, from, first, n);
-        hone_kernel_bind_part(list, d, to, first, n);
+        hone_kernel_bind_elements(list, d, from, first, n);
+        hone_kernel_bind_elements(list, d, to, first, n);
         hone_kernel_word(list, d, n);
         hone_kernel_word(list, d, type_of(from->type.dtype));
         hone_kernel_word(list, d, type_of(to->type.dtype));

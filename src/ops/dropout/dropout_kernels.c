@@ -14,9 +14,9 @@ static void dropout(const hone_op_call *call, hone_kernel_list *list) {
         const int64_t part = rows - row < most ? rows - row : most, first = row * columns, n = part * columns;
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "dropout.dropout", hone_kernel_groups((n + 3) / 4, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 0), first, n);
-        hone_kernel_bind_part(list, d, hone_operand_tensor(call, 1), row * 2, part * 2);
-        hone_kernel_bind_part(list, d, out, first, n);
+        hone_kernel_bind_elements(list, d, hone_operand_tensor(call, 0), first, n);
+        hone_kernel_bind_elements(list, d, hone_operand_tensor(call, 1), row * 2, part * 2);
+        hone_kernel_bind_elements(list, d, out, first, n);
         hone_kernel_word(list, d, n);
         hone_kernel_word(list, d, columns);
         hone_kernel_word(list, d, (uint32_t)seed);

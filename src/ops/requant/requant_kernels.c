@@ -14,9 +14,9 @@ static void requant(const hone_op_call *call, hone_kernel_list *list) {
         const int64_t part = rows - row < most ? rows - row : most, bytes = part * row_bytes;
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "requant.requant", hone_kernel_groups((bytes + 3) / 4, HONE_KERNEL_THREADS));
-        hone_kernel_bind_part(list, d, latent, row * columns, part * columns);
+        hone_kernel_bind_elements(list, d, latent, row * columns, part * columns);
         hone_kernel_bind(list, d, scales);
-        hone_kernel_bind_part(list, d, out, row * row_bytes, bytes);
+        hone_kernel_bind_elements(list, d, out, row * row_bytes, bytes);
         hone_kernel_word(list, d, bytes);
         hone_kernel_word(list, d, row_bytes);
         hone_kernel_word(list, d, columns);

@@ -14,8 +14,8 @@ void hone_kernel_broadcast(hone_kernel_list *list, hone_kernel_dispatch *dispatc
     }
 }
 
-void hone_kernel_bind_part(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
-                           int64_t first, int64_t count) {
+void hone_kernel_bind_elements(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
+                               int64_t first, int64_t count) {
     const size_t element = hone_dtype_bytes(tensor->type.dtype);
     const size_t bytes = ((size_t)count * element + 3) / 4 * 4;
     const uint32_t at = dispatch->binding_count;

@@ -20,7 +20,7 @@ static inline int64_t hone_kernel_part(int64_t first, int64_t count) {
 }
 // Elements `first` to first + count of a tensor as the next binding; first * bytes of an element is a multiple of
 // HONE_BUFFER_ALIGNMENT.
-void hone_kernel_bind_part(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
-                           int64_t first, int64_t count);
+void hone_kernel_bind_elements(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
+                               int64_t first, int64_t count);
 
 #endif

@@ -14,9 +14,9 @@ static void add(const hone_op_call *call, hone_kernel_list *list, const char *en
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
         for (size_t i = 0; i < call->operand_count; i++) {
             if (call->operands[i].kind == HONE_ARGUMENT_TENSOR)
-                hone_kernel_bind_part(list, d, call->operands[i].tensors, first, n);
+                hone_kernel_bind_elements(list, d, call->operands[i].tensors, first, n);
         }
-        for (size_t i = 0; i < call->output_count; i++) hone_kernel_bind_part(list, d, &call->outputs[i], first, n);
+        for (size_t i = 0; i < call->output_count; i++) hone_kernel_bind_elements(list, d, &call->outputs[i], first, n);
         hone_kernel_word(list, d, n);
         for (size_t i = 0; i < 2; i++) hone_kernel_word(list, d, words[i]);
     }
