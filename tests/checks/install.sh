@@ -43,6 +43,15 @@ LD_LIBRARY_PATH=$library "$work/shared"
 LD_LIBRARY_PATH=$library "$work/cpp"
 "$work/archive"
 "$work/prefix/bin/hone" --help >/dev/null
+# WebGPU's library is taken from beside hone: one of another version there is what is found, and refused.
+if [ -f "$library/hone/libwgpu_native.so" ]; then
+    echo 'unsigned wgpuGetVersion(void) { return 0x01020304; }' |
+        ${CC:-cc} -shared -fPIC -x c - -o "$library/hone/libwgpu_native.so"
+    (cd / && "$work/prefix/bin/hone" devices) | grep '^webgpu .*this hone needs' >/dev/null || {
+        echo "the installed hone does not look for libwgpu_native.so in its own lib/hone" >&2
+        exit 1
+    }
+fi
 # The shared library shows its own names only.
 foreign=$(nm -D --defined-only "$library/libhone.so" | awk '{ print $NF }' | grep -v '^hone_' || true)
 [ -z "$foreign" ] || {
