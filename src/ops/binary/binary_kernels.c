@@ -49,8 +49,8 @@ static hone_kernel_dispatch *add_broadcast(const hone_op_call *call, hone_kernel
 static void add_parts(const hone_op_call *call, hone_kernel_list *list, const char *entry, const hone_tensor *b,
                       double alpha) {
     const int64_t count = hone_type_elements(&call->outputs[0].type);
-    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
-        const int64_t n = hone_kernel_part(first, count);
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = hone_kernel_part(list, call, first, count);
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
         hone_kernel_bind_elements(list, d, hone_operand_tensor(call, 0), first, n);
         if (b) hone_kernel_bind_elements(list, d, b, first, n);
@@ -83,8 +83,8 @@ static void number(const hone_op_call *call, hone_kernel_list *list, const funct
 static void accumulate(const hone_op_call *call, hone_kernel_list *list) {
     const hone_tensor *const into = hone_operand_tensor(call, 0);
     const int64_t count = hone_type_elements(&into->type);
-    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
-        const int64_t n = hone_kernel_part(first, count);
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = hone_kernel_part(list, call, first, count);
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "binary.accumulate_f32", hone_kernel_groups(n, HONE_KERNEL_THREADS));
         hone_kernel_bind_elements(list, d, into, first, n);

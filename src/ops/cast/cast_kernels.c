@@ -13,10 +13,11 @@ static int64_t type_of(hone_dtype dtype) {
     return types[dtype];
 }
 
-static void copy(hone_kernel_list *list, const hone_tensor *from, const hone_tensor *to) {
+static void copy(const hone_op_call *call, hone_kernel_list *list, const hone_tensor *from, const hone_tensor *to) {
     const int64_t count = hone_type_elements(&from->type), bytes = (int64_t)hone_dtype_bytes(from->type.dtype);
-    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
-        const int64_t n = hone_kernel_part(first, count), words = (n * bytes + 3) / 4;
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = hone_kernel_part(list, call, first, count);
+        const int64_t words = (n * bytes + 3) / 4;
         hone_kernel_dispatch *const d =
             hone_kernel_add(list, "cast.copy_words", hone_kernel_groups(words, HONE_KERNEL_THREADS));
         hone_kernel_bind_elements(list, d, from, first, n);
@@ -39,12 +40,12 @@ static const char *entry_of(hone_dtype from, hone_dtype to) {
 static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
     const hone_tensor *const from = hone_operand_tensor(call, 0), *const to = &call->outputs[0];
     if (from->type.dtype == to->type.dtype) {
-        copy(list, from, to);
+        copy(call, list, from, to);
         return;
     }
     const int64_t count = hone_type_elements(&to->type), each = hone_kernel_per_word(to->type.dtype);
-    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
-        const int64_t n = hone_kernel_part(first, count);
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = hone_kernel_part(list, call, first, count);
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry_of(from->type.dtype, to->type.dtype),
                                                         hone_kernel_groups((n + each - 1) / each, HONE_KERNEL_THREADS));
         hone_kernel_bind_elements(list, d, from, first, n);
@@ -57,7 +58,7 @@ static void to_copy(const hone_op_call *call, hone_kernel_list *list) {
 }
 
 static void copy_into(const hone_op_call *call, hone_kernel_list *list) {
-    copy(list, hone_operand_tensor(call, 1), hone_operand_tensor(call, 0));
+    copy(call, list, hone_operand_tensor(call, 1), hone_operand_tensor(call, 0));
 }
 
 HONE_PLAIN_KERNEL_RULE(to_copy, to_copy)

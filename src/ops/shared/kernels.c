@@ -14,6 +14,31 @@ void hone_kernel_broadcast(hone_kernel_list *list, hone_kernel_dispatch *dispatc
     }
 }
 
+// At most n, from `first` on, in rows of an alignment each.
+static int64_t reach(const hone_kernel_list *list, const hone_tensor *tensor, int64_t first, int64_t n) {
+    const int64_t each = HONE_BUFFER_ALIGNMENT / (int64_t)hone_dtype_bytes(tensor->type.dtype);
+    size_t before;
+    const int64_t rows = (n + each - 1) / each;
+    const int64_t fit =
+        hone_kernel_rows_in_reach(list, tensor, HONE_BUFFER_ALIGNMENT, first / each, rows, &before) * each;
+    return fit < n ? fit : n;
+}
+
+int64_t hone_kernel_part(const hone_kernel_list *list, const hone_op_call *call, int64_t first, int64_t count) {
+    const int64_t left = count - first < HONE_KERNEL_PART ? count - first : HONE_KERNEL_PART;
+    int64_t n = left, each = 1;
+    for (size_t i = 0; i < call->operand_count + call->output_count; i++) {
+        const hone_tensor *const tensor =
+            i < call->operand_count ? hone_operand_tensor(call, i) : &call->outputs[i - call->operand_count];
+        if (!tensor || hone_type_elements(&tensor->type) != count) continue;
+        const int64_t own = HONE_BUFFER_ALIGNMENT / (int64_t)hone_dtype_bytes(tensor->type.dtype);
+        if (own > each) each = own;
+        n = reach(list, tensor, first, n);
+    }
+    if (n < count - first) n = n / each * each; // the next part begins where all can be bound
+    return n > 0 ? n : left;                    // nothing fits: the device will say so
+}
+
 void hone_kernel_bind_elements(hone_kernel_list *list, hone_kernel_dispatch *dispatch, const hone_tensor *tensor,
                                int64_t first, int64_t count) {
     const size_t element = hone_dtype_bytes(tensor->type.dtype);

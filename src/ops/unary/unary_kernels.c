@@ -9,8 +9,8 @@
 // Two words besides the count, which most kernels do not read.
 static void add(const hone_op_call *call, hone_kernel_list *list, const char *entry, const uint32_t *words) {
     const int64_t count = hone_type_elements(&call->outputs[0].type);
-    for (int64_t first = 0; first < count; first += HONE_KERNEL_PART) {
-        const int64_t n = hone_kernel_part(first, count);
+    for (int64_t first = 0, n; first < count; first += n) {
+        n = hone_kernel_part(list, call, first, count);
         hone_kernel_dispatch *const d = hone_kernel_add(list, entry, hone_kernel_groups(n, HONE_KERNEL_THREADS));
         for (size_t i = 0; i < call->operand_count; i++) {
             if (call->operands[i].kind == HONE_ARGUMENT_TENSOR)
