@@ -109,7 +109,7 @@ const hone_op_case hone_cases_binary[] = {
      .reference = add_tensors, SIMPLE},
     {"aten::add.Tensor", "more groups than 65,535, one element more",
      HONE_INPUTS(HONE_F32(16777217), HONE_F32(16777217)), BOTH, .reference = add_tensors, SIMPLE, .large = true},
-    {"aten::add.Tensor", "beyond a binding", HONE_INPUTS(HONE_F32(512, 151937), HONE_F32(151937)), BOTH,
+    {"aten::add.Tensor", "beyond a binding", HONE_INPUTS(HONE_F32(512, 151937), HONE_F32(512, 151937)), BOTH,
      .reference = add_tensors, SIMPLE, .large = true},
     {"aten::sub.Tensor", "row, alpha", HONE_INPUTS(HONE_F32(3, 7), HONE_F32(1, 7)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_R(0.5)), .reference = sub_tensors, WITH_GRAD},
