@@ -109,7 +109,7 @@ prints '"format":"state"' '"step":60'
 expect 0 ops
 prints "aten::mm(" "gradient:" "devices: cpu" "operators"
 expect 0 ops aten::mm --json
-prints '"name":"aten::mm"' '"devices":["cpu"]'
+prints '"name":"aten::mm"' '"devices":["cpu"'
 
 # bench
 expect 0 bench --train model.gguf --sequence 64 --steps 2 --json

@@ -5,7 +5,7 @@
 expect 2
 [ -s err ] && [ ! -s out ] || fail "hone alone: its overview belongs on standard error"
 expect 2 chat x
-says "there is no command 'chat'" "train, generate, eval, data, tokenize, info, run, ops and bench"
+says "there is no command 'chat'" "train, generate, eval, data, tokenize, info, run, ops, devices, selftest and bench"
 expect 2 trian
 says "did you mean train?"
 expect 2 --json
@@ -108,7 +108,7 @@ expect 1 train m d -o r --method full4
 says "--method full4" "this version trains LoRA adapters only"
 expect 1 train m d -o r --precision bf16
 says "--precision bf16 is not on this device"
-expect 1 train m d -o r --device vulkan
+expect 1 selftest --device vulkan:99
 says "vulkan"
 expect 1 bench --device nothing
 says "there is no device 'nothing'"
