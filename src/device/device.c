@@ -70,7 +70,9 @@ hone_status hone_device_open(const hone_device_description *description, hone_de
     if (status == HONE_OK || status == HONE_PENDING) return status;
     hone_device_close(*out);
     *out = NULL;
-    return status;
+    // A GPU that is lost or refuses its work is as good as none.
+    const bool other = strcmp(name, "auto") == 0 && (status == HONE_DEVICE_LOST || status == HONE_UNSUPPORTED);
+    return other ? open_named("cpu", wanted, out, error) : status;
 }
 
 hone_status hone_device_count(const char *kind, size_t *out, hone_error *error) {
