@@ -220,7 +220,7 @@ static void plans_are_kept_for_eight_shapes(void **state) {
 
 static void operators_are_counted(void **state) {
     (void)state;
-    hone_device *cpu;
+    hone_device *cpu = NULL;
     hone_pte *pte;
     hone_profile_row rows[8];
     OK(hone_device_open(&(hone_device_description){.name = "cpu", .threads = 1}, &cpu, &why));
