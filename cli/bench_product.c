@@ -27,7 +27,8 @@ static hone_status open(hone_device *device, bench_product *p, hone_error *error
     const hone_value b = hone_graph_constant(p->graph, "b", type, p->matrices, bytes);
     hone_graph_keep(p->graph, hone_emit(p->graph, "aten::mm", HONE_T(a), HONE_T(b)));
     HONE_TRY(hone_graph_status(p->graph, error));
-    HONE_TRY(hone_plan_create(p->graph, NULL, &p->plan, error));
+    const hone_plan_options options = {.max_arena_bytes = hone_device_piece_bytes(device)};
+    HONE_TRY(hone_plan_create(p->graph, &options, &p->plan, error));
     hone_status status;
     CLI_WAIT(status, hone_program_create(device, p->plan, NULL, &p->program, error), error);
     return status;

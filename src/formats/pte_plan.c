@@ -147,7 +147,8 @@ static hone_status enter_arena(hone_pte *pte, size_t bytes, hone_error *error) {
 hone_status pte_entry_prepare(hone_pte *pte, pte_entry *entry, hone_error *error) {
     if (!entry->plan) {
         HONE_TRY(enter_buffers(pte, entry, error));
-        HONE_TRY(hone_plan_create(entry->graph, NULL, &entry->plan, error));
+        const hone_plan_options options = {.max_arena_bytes = hone_device_piece_bytes(pte->device)};
+        HONE_TRY(hone_plan_create(entry->graph, &options, &entry->plan, error));
     }
     if (!entry->program) HONE_TRY(enter_arena(pte, hone_plan_measure(entry->plan).temporaries, error));
     HONE_TRY(hone_program_create(pte->device, entry->plan, pte->plan_arena, &entry->program, error));
