@@ -9,7 +9,8 @@ typedef struct bench_settings {
     cli_common common;
     const char *train, *generate, *op;
     int64_t sequence, batch, steps, rank, tokens;
-    bool recompute;
+    bool recompute, profile;
+    const char *trace;
 } bench_settings;
 
 // A square product [n, n] x [n, n] in fp32, through the same operator that a model uses.

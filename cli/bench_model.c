@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "bench.h"
+#include "profile.h"
 #include "text/dataset.h"
 
 #define PRODUCT    1024 // a square of that; large enough for full speed, small enough to repeat often
@@ -19,6 +20,7 @@ typedef struct training {
     hone_dataset *data;
     hone_trainer *trainer;
     bench_product product;
+    cli_profile profile;
     double fastest; // FLOP/s of the product, best of all
     double seconds[MOST_STEPS];
 } training;
@@ -65,6 +67,7 @@ static hone_status open_training(training *t, hone_error *error) {
     CLI_WAIT(status, hone_trainer_create(t->session.model, t->session.lora, t->data, &options, &t->trainer, error),
              error);
     HONE_TRY(status);
+    if (s->profile) cli_profile_open(&t->profile, t->session.device, t->trainer);
     return bench_product_open(t->session.device, PRODUCT, &t->product, error);
 }
 
@@ -87,6 +90,7 @@ static hone_status measure_steps(training *t, hone_error *error) {
         CLI_WAIT(status, hone_trainer_step(t->trainer, &report, error), error);
         HONE_TRY(status);
         if (i >= 0) t->seconds[i] = hone_clock_seconds() - start;
+        if (i < 0 && t->settings->profile) HONE_TRY(cli_profile_mark(&t->profile, error));
     }
     return measure_product(t, error);
 }
@@ -142,6 +146,9 @@ hone_status bench_training(const bench_settings *settings, hone_error *error) {
     hone_status status = open_training(t, error);
     if (status == HONE_OK) status = measure_steps(t, error);
     if (status == HONE_OK) status = print_training(t, error);
+    if (status == HONE_OK && settings->profile)
+        status = cli_profile_print(&t->profile, settings->common.json, settings->trace, error);
+    cli_profile_close(&t->profile);
     bench_product_close(&t->product);
     hone_trainer_destroy(t->trainer);
     hone_dataset_destroy(t->data);

@@ -22,6 +22,9 @@ static const cli_option options[] = {
     {CLI_INTEGER, "rank", .value = "N", AT(rank), .low = 1, .high = 4096,
      .help = "of the LoRA on all seven matrices (8)"},
     {CLI_FLAG, "recompute", AT(recompute), .help = "compute layers again in the backward pass"},
+    {CLI_FLAG, "profile", AT(profile), .help = "print what each operator takes, and write a trace of the steps"},
+    {CLI_TEXT, "trace", .value = "FILE", AT(trace),
+     .help = "the trace of --profile, for chrome://tracing or Perfetto (trace.json)"},
     {CLI_HEADING, .help = "Options of --generate"},
     {CLI_INTEGER, "tokens", .value = "N", AT(tokens), .low = 1, .high = 4096, .help = "tokens to generate (64)"},
     {CLI_REFUSED, "shape", .help = "is not in this version: give a model to --train"},
@@ -36,6 +39,7 @@ static void defaults(void *opaque) {
     s->steps = 5;
     s->rank = 8;
     s->tokens = 64;
+    s->trace = "trace.json";
 }
 
 enum { MOST_REPEATS = 200 };
@@ -92,6 +96,10 @@ static int run(void *opaque, const char *const *arguments, size_t count) {
     const bench_settings *const settings = opaque;
     hone_error error = {0};
     hone_status status = HONE_OK;
+    if ((settings->profile || cli_given(&cli_bench, settings, offsetof(bench_settings, trace))) && !settings->train)
+        return cli_usage("--profile is of a training step: give --train MODEL");
+    if (cli_given(&cli_bench, settings, offsetof(bench_settings, trace)) && !settings->profile)
+        return cli_usage("--trace needs --profile");
     cli_interrupt_watch(NULL);
     if (settings->train) status = bench_training(settings, &error);
     if (status == HONE_OK && settings->generate) status = bench_generation(settings, &error);

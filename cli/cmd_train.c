@@ -23,7 +23,8 @@ static const cli_option options[] = {
     {CLI_INTEGER, "keep", .value = "N", AT(keep), .low = 1, .high = 1e6,
      .help = "states that stay: state.hone is the newest, those before it are state-STEP.hone (1)"},
     {CLI_FLAG, "dry-run", AT(dry_run), .help = "scan the data, plan the memory, and stop"},
-    {CLI_FLAG, "profile", AT(profile), .help = "print the seconds of each operator at the end"},
+    {CLI_FLAG, "profile", AT(profile),
+     .help = "print what each operator takes at the end, and write RUN/trace.json for chrome://tracing or Perfetto"},
 
     {CLI_HEADING, .help = "Adapter"},
     {CLI_CHOICE, "method", .value = "NAME", AT(method), .words = method_words, .help = "lora (lora)"},

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "data.h"
+#include "profile.h"
 #include "train/run_folder.h"
 
 typedef struct train_settings {
@@ -44,6 +45,7 @@ typedef struct train_run {
     hone_trainer *trainer;
     hone_trainer *evaluator; // of longer rows than the trainer has room for; NULL: the trainer evaluates
     hone_run_folder *folder;
+    cli_profile profile;                         // where --profile asks for it
     hone_report_field fields[TRAIN_MOST_FIELDS]; // the settings, for the report
     char values[TRAIN_MOST_FIELDS][160];
     size_t field_count;

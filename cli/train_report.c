@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "train.h"
 
@@ -68,30 +69,9 @@ void train_fill_fields(train_run *run) {
 }
 
 hone_status train_print_profile(const train_run *run, hone_error *error) {
-    const size_t most = hone_op_count();
-    hone_profile_row *rows = NULL;
-    HONE_TRY(HONE_NEW_ARRAY(&rows, most, "the profile", error));
-    size_t count = hone_trainer_profile_rows(run->trainer, rows, most);
-    if (count > most) count = most;
-    double total = 0;
-    for (size_t i = 0; i < count; i++) total += rows[i].seconds;
-    hone_status status = HONE_OK;
-    if (!run->settings->common.json) printf("\n%10s %7s %10s  operator\n", "seconds", "share", "calls");
-    for (size_t i = 0; status == HONE_OK && i < count; i++) {
-        const hone_op *const op = rows[i].op;
-        const double share = total > 0 ? rows[i].seconds / total : 0;
-        if (run->settings->common.json) {
-            cli_json json = {0};
-            cli_json_bytes(&json, "operator", op->schema, hone_op_name_length(op));
-            cli_json_number(&json, "seconds", rows[i].seconds);
-            cli_json_number(&json, "share", share);
-            cli_json_integer(&json, "calls", (int64_t)rows[i].calls);
-            status = cli_json_print(&json, error);
-        } else {
-            printf("%10.3f %6.1f%% %10llu  %.*s\n", rows[i].seconds, share * 100, (unsigned long long)rows[i].calls,
-                   (int)hone_op_name_length(op), op->schema);
-        }
-    }
-    hone_free(rows);
-    return status == HONE_OK ? cli_flush(error) : status;
+    char *path = NULL;
+    HONE_TRY(hone_path_join(run->folder->path, "trace.json", &path, error));
+    const hone_status status = cli_profile_print(&run->profile, run->settings->common.json, path, error);
+    hone_free(path);
+    return status;
 }

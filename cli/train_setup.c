@@ -205,11 +205,12 @@ hone_status train_prepare(train_run *run, hone_error *error) {
     HONE_TRY(open_trainers(run, error));
     HONE_TRY(check_memory(run, error));
     if (s->resume) HONE_TRY(load_state(run, error));
-    if (s->profile) hone_trainer_profile(run->trainer, true);
+    if (s->profile) cli_profile_open(&run->profile, run->session.device, run->trainer);
     return cli_interrupted() ? cli_stopped(error) : HONE_OK;
 }
 
 void train_close(train_run *run) {
+    cli_profile_close(&run->profile);
     hone_run_folder_close(run->folder);
     hone_trainer_destroy(run->evaluator);
     hone_trainer_destroy(run->trainer);

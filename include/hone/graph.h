@@ -129,8 +129,14 @@ typedef struct hone_profile_row {
     const char *label;
     double seconds;
     uint64_t calls;
+    double bytes; // of all calls: every input and output once, what is written in place twice
+    double flop;  // of all calls, where the operator has a rule for it; else 0
 } hone_profile_row;
 HONE_API size_t hone_program_profile_rows(const hone_program *program, hone_profile_row *rows, size_t capacity);
+// Every call of an operator in profiled programs, for a trace: when it began, in seconds of the host's clock, and what it
+// took. A GPU tells how long each dispatch took, not when: its calls are put end to end from when they were submitted.
+typedef void hone_trace_report(void *context, const hone_op *op, const char *label, double start, double seconds);
+HONE_API void hone_device_trace(hone_device *device, hone_trace_report *report, void *context); // NULL: no more
 
 #ifdef __cplusplus
 }

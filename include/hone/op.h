@@ -130,6 +130,8 @@ struct hone_op {
     const char *gradient_text;
     // Optional: kernel variants, ended by a row without entry; NULL = CPU only.
     const hone_kernel_variant *variants;
+    // Optional: floating-point operations of a call, from shapes alone, for profiles. NULL where what it moves says more.
+    double (*flop)(const hone_op_call *call);
 };
 
 // Adds an operator of the program's own; the descriptor must live as long as the process uses it. A name that exists

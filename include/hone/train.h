@@ -101,6 +101,21 @@ HONE_API HONE_MUST_USE hone_status hone_trainer_gradients(hone_trainer *trainer,
 HONE_API void hone_trainer_profile(hone_trainer *trainer, bool on);
 HONE_API size_t hone_trainer_profile_rows(const hone_trainer *trainer, hone_profile_row *rows, size_t capacity);
 
+// Where the host's time went while the profile was on. What is not in any of these is between the calls.
+typedef struct hone_train_times {
+    int64_t steps;
+    double seconds; // of all steps, from begin to end
+    double batch;   // filling arrays
+    double plan;    // plans and programs of new shapes
+    double encode;  // commands and inputs handed to the device; on the CPU with the operators themselves
+    double wait;    // for the device
+} hone_train_times;
+HONE_API hone_train_times hone_trainer_times(const hone_trainer *trainer);
+// Each of those stretches while the profile is on ("step", "batch", "plan", "encode", "wait"), for a trace; start in seconds
+// of the host's clock.
+typedef void hone_phase_report(void *context, const char *phase, double start, double seconds);
+HONE_API void hone_trainer_watch(hone_trainer *trainer, hone_phase_report *report, void *context);
+
 #ifdef __cplusplus
 }
 #endif

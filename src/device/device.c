@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "graph/cost.h"
 #ifdef HONE_GPU
 #include "device/gpu/driver.h"
 #include "device/gpu/gpu.h"
@@ -246,5 +247,13 @@ void hone_program_profile(hone_program *program, bool on) {
 }
 
 size_t hone_program_profile_rows(const hone_program *program, hone_profile_row *rows, size_t capacity) {
-    return program->device->vtable->profile_rows ? program->device->vtable->profile_rows(program, rows, capacity) : 0;
+    if (!program->device->vtable->profile_rows) return 0;
+    const size_t count = program->device->vtable->profile_rows(program, rows, capacity);
+    hone_plan_costs(program->plan, rows, count < capacity ? count : capacity);
+    return count;
+}
+
+void hone_device_trace(hone_device *device, hone_trace_report *report, void *context) {
+    device->trace = report;
+    device->trace_context = context;
 }

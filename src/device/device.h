@@ -47,10 +47,12 @@ struct hone_device {
     const hone_device_vtable *vtable;
     char name[32];
     char detail[280];
-    hone_testing testing;  // as it was opened
-    int padding;           // sequence lengths are padded to a multiple of this
-    size_t piece_bytes;    // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
-    size_t bytes, buffers; // held now
+    hone_testing testing;     // as it was opened
+    int padding;              // sequence lengths are padded to a multiple of this
+    size_t piece_bytes;       // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
+    size_t bytes, buffers;    // held now
+    hone_trace_report *trace; // may be NULL
+    void *trace_context;
 };
 
 struct hone_buffer {

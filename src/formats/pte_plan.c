@@ -18,6 +18,8 @@ static void add_row(hone_profile_row **rows, size_t *count, size_t *capacity, co
     }
     (*rows)[i].seconds += row->seconds;
     (*rows)[i].calls += row->calls;
+    (*rows)[i].bytes += row->bytes;
+    (*rows)[i].flop += row->flop;
 }
 
 static void collect(const hone_program *program, hone_profile_row **rows, size_t *count, size_t *capacity) {

@@ -35,6 +35,15 @@ hone_status hone_op_broadcast(const hone_op_call *call, const hone_tensor_type *
 // dim in [-rank, rank) to [0, rank).
 hone_status hone_op_dim(const hone_op_call *call, int64_t dim, int rank, int *out, hone_error *error);
 
+// Operations of a product whose sums have `depth` terms, of which there are as many as `sums` has elements.
+static inline double hone_product_flop(const hone_tensor *sums, int64_t depth) {
+    return 2.0 * (double)hone_type_elements(&sums->type) * (double)depth;
+}
+// The same for out[.., N] = x[.., K] @ ..: the depth is that of the rows of operand `x`.
+static inline double hone_product_flop_of(const hone_op_call *call, size_t x) {
+    return hone_product_flop(&call->outputs[0], hone_type_columns(&hone_operand_tensor(call, x)->type));
+}
+
 // Gradient rule helpers: the i-th flattened tensor input of the node, and its argument.
 static inline hone_value hone_grad_in(const hone_gradient_call *call, size_t i) {
     return hone_node_input(call->node, i);

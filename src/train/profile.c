@@ -2,7 +2,35 @@
 // Time by operator over all programs of a trainer.
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "train/trainer.h"
+
+double hone_trainer_begin(const hone_trainer *trainer) {
+    return trainer->profiled ? hone_clock_seconds() : 0;
+}
+
+void hone_trainer_end(hone_trainer *trainer, const char *phase, double *seconds, double begun) {
+    if (!trainer->profiled || begun == 0) return; // off, or switched on in between
+    const double passed = hone_clock_seconds() - begun;
+    *seconds += passed;
+    if (trainer->watch) trainer->watch(trainer->watch_context, phase, begun, passed);
+}
+
+hone_status hone_trainer_wait(hone_trainer *trainer, hone_program *program, hone_error *error) {
+    const double begun = hone_trainer_begin(trainer);
+    const hone_status status = hone_program_wait(program, error);
+    hone_trainer_end(trainer, "wait", &trainer->times.wait, begun);
+    return status;
+}
+
+hone_train_times hone_trainer_times(const hone_trainer *trainer) {
+    return trainer->times;
+}
+
+void hone_trainer_watch(hone_trainer *trainer, hone_phase_report *report, void *context) {
+    trainer->watch = report;
+    trainer->watch_context = context;
+}
 
 void hone_trainer_profile(hone_trainer *trainer, bool on) {
     trainer->profiled = on;
@@ -24,9 +52,13 @@ static void merge(const hone_profile_row *row, hone_profile_row *rows, size_t ca
         if (rows[i].op != row->op) continue;
         rows[i].seconds += row->seconds;
         rows[i].calls += row->calls;
+        rows[i].bytes += row->bytes;
+        rows[i].flop += row->flop;
         return;
     }
-    if (*count < capacity) rows[(*count)++] = (hone_profile_row){row->op, NULL, row->seconds, row->calls};
+    if (*count >= capacity) return;
+    rows[*count] = *row;
+    rows[(*count)++].label = NULL;
 }
 
 static void merge_program(const hone_program *program, hone_profile_row *rows, size_t capacity, size_t *count) {

@@ -39,8 +39,10 @@ static void begin(hone_trainer *trainer) {
 
 static hone_status prepare(hone_trainer *trainer, hone_error *error) {
     const hone_micro_batch *const micro = &trainer->micro[trainer->micro_next];
+    const double begun = hone_trainer_begin(trainer);
     hone_batch_fill(&trainer->batch, trainer->data, micro->rows, micro->count, trainer->order.epoch,
                     hone_trainer_padding(trainer));
+    hone_trainer_end(trainer, "batch", &trainer->times.batch, begun);
     hone_step_plan *plan;
     double live[HONE_LIVE_COUNT];
     live_numbers(trainer, live);
@@ -53,7 +55,7 @@ static hone_status wait_micro(hone_trainer *trainer, hone_error *error) {
     hone_step_plan *plan;
     HONE_TRY(hone_trainer_plan(trainer, hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, true),
                                &plan, error));
-    return hone_program_wait(plan->program, error);
+    return hone_trainer_wait(trainer, plan->program, error);
 }
 
 // The lines of the rows of the step, for the message that stops a run.
@@ -92,6 +94,8 @@ static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_
         .skipped = control[2] == 0,
         .epoch = (double)trainer->order.epoch + (double)trainer->order.cursor / (double)trainer->data->row_count,
     };
+    hone_trainer_end(trainer, "step", &trainer->times.seconds, trainer->started);
+    trainer->times.steps += trainer->profiled;
     trainer->step++;
     trainer->bad_steps = report->skipped ? trainer->bad_steps + 1 : 0;
     trainer->skipped += report->skipped;
@@ -111,7 +115,7 @@ static hone_status finish(hone_trainer *trainer, const char *metrics, hone_step_
 
 static hone_status read_metrics(hone_trainer *trainer, hone_step_report *report, hone_error *error) {
     char metrics[HONE_METRICS_BYTES];
-    HONE_TRY(hone_program_wait(trainer->update.program, error));
+    HONE_TRY(hone_trainer_wait(trainer, trainer->update.program, error));
     HONE_TRY(hone_buffer_download(trainer->buffers.metrics, 0, metrics, sizeof(metrics), error));
     trainer->phase = HONE_PHASE_IDLE;
     return finish(trainer, metrics, report, error);

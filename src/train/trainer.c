@@ -262,6 +262,7 @@ static hone_status grow_arena(hone_trainer *trainer, size_t bytes, hone_error *e
 }
 
 hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone_step_plan **out, hone_error *error) {
+    const double begun = hone_trainer_begin(trainer);
     hone_step_plan *found = NULL;
     hone_step_plan *oldest = &trainer->plans[0];
     for (int i = 0; i < HONE_PLANS; i++) {
@@ -275,15 +276,17 @@ hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone
         HONE_TRY(hone_step_plan_create(&trainer->settings, &trainer->buffers, shape, oldest, error));
         found = oldest;
     }
-    if (!found->program) HONE_TRY(grow_arena(trainer, hone_plan_measure(found->plan).temporaries, error));
+    const bool fresh = !found->program;
+    if (fresh) HONE_TRY(grow_arena(trainer, hone_plan_measure(found->plan).temporaries, error));
     HONE_TRY(hone_program_create(trainer->model->device, found->plan, trainer->arena, &found->program, error));
     if (trainer->profiled) hone_program_profile(found->program, true);
+    if (fresh) hone_trainer_end(trainer, "plan", &trainer->times.plan, begun);
     found->used = ++trainer->uses;
     *out = found;
     return HONE_OK;
 }
 
-hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, const double *live, hone_error *error) {
+static hone_status queue(hone_trainer *trainer, hone_step_plan *plan, const double *live, hone_error *error) {
     const hone_batch *const batch = &trainer->batch;
     const hone_step_buffers *const b = &trainer->buffers;
     const int32_t *const arrays[] = {[HONE_BATCH_IDS] = batch->ids,
@@ -309,9 +312,19 @@ hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, cons
     return hone_program_submit(plan->program, HONE_SEGMENT_BACKWARD, numbers, HONE_LIVE_COUNT, error);
 }
 
+hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_plan *plan, const double *live, hone_error *error) {
+    const double begun = hone_trainer_begin(trainer);
+    const hone_status status = queue(trainer, plan, live, error);
+    hone_trainer_end(trainer, "encode", &trainer->times.encode, begun);
+    return status;
+}
+
 hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live, hone_error *error) {
     HONE_TRY(hone_program_create(trainer->model->device, trainer->update.plan, trainer->arena, &trainer->update.program,
                                  error));
     if (trainer->profiled) hone_program_profile(trainer->update.program, true);
-    return hone_program_submit(trainer->update.program, segment, live, HONE_LIVE_COUNT, error);
+    const double begun = hone_trainer_begin(trainer);
+    const hone_status status = hone_program_submit(trainer->update.program, segment, live, HONE_LIVE_COUNT, error);
+    hone_trainer_end(trainer, "encode", &trainer->times.encode, begun);
+    return status;
 }

@@ -39,6 +39,9 @@ struct hone_trainer {
     hone_train_bytes bytes;
     int64_t steps_per_epoch;
     bool profiled;
+    hone_train_times times;
+    hone_phase_report *watch; // may be NULL
+    void *watch_context;
     hone_profile_row kept_rows[HONE_PROFILE_ROWS]; // of programs that are gone
     size_t kept_row_count;
 
@@ -74,6 +77,13 @@ HONE_MUST_USE hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_pl
 // Queues one segment of the update's program.
 HONE_MUST_USE hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live,
                                                     hone_error *error);
+
+// A stretch of the host's time: begin gives the clock, end adds what has passed since to one of trainer->times. Both do
+// nothing while the profile is off.
+double hone_trainer_begin(const hone_trainer *trainer);
+void hone_trainer_end(hone_trainer *trainer, const char *phase, double *seconds, double begun);
+// hone_program_wait, and how long it took.
+HONE_MUST_USE hone_status hone_trainer_wait(hone_trainer *trainer, hone_program *program, hone_error *error);
 
 // Adds what was measured of a program that is about to go (may be NULL) to what is kept.
 void hone_trainer_keep_profile(hone_trainer *trainer, const hone_program *program);

@@ -193,8 +193,11 @@ static hone_status cpu_submit(hone_program *base, int segment, const double *liv
         const double start = program->profiled ? hone_clock_seconds() : 0;
         call.op->cpu(&call);
         if (program->profiled) {
-            program->times[s].seconds += hone_clock_seconds() - start;
+            const double seconds = hone_clock_seconds() - start;
+            program->times[s].seconds += seconds;
             program->times[s].calls++;
+            if (base->device->trace)
+                base->device->trace(base->device->trace_context, call.op, step->node.label, start, seconds);
         }
     }
     return HONE_OK;
@@ -228,8 +231,10 @@ static size_t cpu_profile_rows(const hone_program *base, hone_profile_row *rows,
         const hone_plan_step *const step = &base->plan->steps[s];
         if (step->alias) continue;
         if (count < capacity) {
-            rows[count] = (hone_profile_row){step->node.schema->op, step->node.label, program->times[s].seconds,
-                                             program->times[s].calls};
+            rows[count] = (hone_profile_row){.op = step->node.schema->op,
+                                             .label = step->node.label,
+                                             .seconds = program->times[s].seconds,
+                                             .calls = program->times[s].calls};
         }
         count++;
     }

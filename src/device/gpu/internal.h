@@ -58,7 +58,8 @@ typedef struct gpu_device {
     const hone_kernel_variant *forced; // NULL: as always
     bool forced_refused;               // it does not take the call, or needs what the device lacks
     char features[64];
-    bool poison; // tests: working memory is NaN, so that a read of what was never written shows
+    double traced; // the end of the last call in a trace
+    bool poison;   // tests: working memory is NaN, so that a read of what was never written shows
 } gpu_device;
 
 typedef struct gpu_memory {
@@ -85,6 +86,7 @@ typedef struct gpu_slice {
     hone_gpu_recording *recording;
     size_t first, count; // of program->dispatches
     bool ran;            // since its times were last read
+    double submitted;    // the host's clock, where timed
 } gpu_slice;
 
 typedef struct gpu_program {

@@ -20,6 +20,21 @@ void gpu_profile(hone_program *base, bool on) {
     gpu_drop_recordings(program); // submit makes them again
 }
 
+// One event for all dispatches of a step.
+static void trace_slice(gpu_program *program, const gpu_slice *slice, const double *seconds) {
+    gpu_device *const gpu = (gpu_device *)program->base.device;
+    double at = slice->submitted > gpu->traced ? slice->submitted : gpu->traced;
+    for (size_t i = 0; i < slice->count;) {
+        const uint32_t s = program->dispatches[slice->first + i].step;
+        double own = 0;
+        for (; i < slice->count && program->dispatches[slice->first + i].step == s; i++) own += seconds[i];
+        gpu->base.trace(gpu->base.trace_context, program->steps[s].call.op, program->base.plan->steps[s].node.label, at,
+                        own);
+        at += own;
+    }
+    gpu->traced = at;
+}
+
 static hone_status read_slice(gpu_program *program, gpu_slice *slice, hone_error *error) {
     hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
     double seconds[GPU_SLICE];
@@ -34,6 +49,7 @@ static hone_status read_slice(gpu_program *program, gpu_slice *slice, hone_error
         program->seconds[slice->first + i] += seconds[i];
         program->runs[slice->first + i]++;
     }
+    if (program->base.device->trace) trace_slice(program, slice, seconds);
     return HONE_OK;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a program: live numbers into the parameters, slices to the queue, error flags back.
+#include "base/clock.h"
 #include "device/gpu/internal.h"
 #include "graph/internal.h"
 
@@ -50,6 +51,7 @@ hone_status gpu_submit(hone_program *base, int segment, const double *live, size
         gpu_slice *const slice = &program->slices[i];
         if (slice->ran && program->timed) HONE_TRY(finish_times(gpu, program, slice, error));
         slice->ran = true;
+        if (program->timed) slice->submitted = hone_clock_seconds();
         HONE_TRY(gpu->driver->vtable->submit(gpu->driver, slice->recording, error));
         for (size_t d = slice->first; d < slice->first + slice->count; d++)
             gpu->counts[program->steps[program->dispatches[d].step].count_index].dispatches++;

@@ -136,6 +136,11 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     return HONE_OK;
 }
 
+// Decoding not counted: what was asked for is the product.
+static double flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 0);
+}
+
 #define CODE_OP(the_schema, the_summary, the_text)                                                                     \
     .op = {.schema = the_schema,                                                                                       \
            .summary = the_summary,                                                                                     \
@@ -144,7 +149,8 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
            .cpu_needs = needs,                                                                                         \
            .gradient = gradient,                                                                                       \
            .gradient_text = the_text,                                                                                  \
-           .variants = hone_kernels_linear_codes}
+           .variants = hone_kernels_linear_codes,                                                                      \
+           .flop = flop}
 
 static const code_op q4 = {
     CODE_OP("et_vk::linear_q4gsw(Tensor x, Tensor weights, Tensor scales, int group_size, Tensor? bias=None) -> Tensor",

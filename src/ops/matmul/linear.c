@@ -128,6 +128,10 @@ static void linear_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(linear, linear_kernel)
 
+static double linear_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 0);
+}
+
 const hone_op hone_op_linear = {
     .schema = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .summary = "input[..,K] @ weight[N,K]^T + bias[N]",
@@ -137,6 +141,7 @@ const hone_op hone_op_linear = {
     .gradient = linear_gradient,
     .gradient_text = "input: g @ weight; weight: linear_dW(g, input); bias: g summed over rows",
     .variants = hone_kernels_linear,
+    .flop = linear_flop,
 };
 
 // --- hone::linear_add ------------------------------------------------------------------------------------------------
@@ -186,6 +191,10 @@ static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) 
 }
 HONE_PLAIN_KERNEL_RULE(linear_add, linear_add_kernel)
 
+static double linear_add_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 1);
+}
+
 const hone_op hone_op_linear_add = {
     .schema = "hone::linear_add(Tensor base, Tensor x, Tensor weight) -> Tensor",
     .summary = "base[..,N] + x[..,K] @ weight[N,K]^T",
@@ -196,6 +205,7 @@ const hone_op hone_op_linear_add = {
     .gradient = linear_add_gradient,
     .gradient_text = "base: g; x: g @ weight; weight: linear_dW(g, x)",
     .variants = hone_kernels_linear_add,
+    .flop = linear_add_flop,
 };
 
 // --- et_vk::linear_dW ------------------------------------------------------------------------------------------------
@@ -260,6 +270,10 @@ static void linear_dw_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(linear_dw, linear_dw_kernel)
 
+static double dw_flop(const hone_op_call *call) {
+    return hone_product_flop(&call->outputs[0], hone_type_rows(&hone_operand_tensor(call, 0)->type));
+}
+
 const hone_op hone_op_linear_dw = {
     .schema = "et_vk::linear_dW(Tensor d_out, Tensor x) -> Tensor",
     .summary = "d_out[..,N]^T @ x[..,K] over all rows: the gradient of a weight [N,K]",
@@ -269,6 +283,7 @@ const hone_op hone_op_linear_dw = {
     .gradient = dw_gradient,
     .gradient_text = "d_out: x @ g^T; x: d_out @ g",
     .variants = hone_kernels_linear_dw,
+    .flop = dw_flop,
 };
 
 // --- hone::linear_dW_add_ --------------------------------------------------------------------------------------------
@@ -314,6 +329,10 @@ static void linear_dw_add_kernel(const hone_op_call *call, hone_kernel_list *lis
 }
 HONE_PLAIN_KERNEL_RULE(linear_dw_add, linear_dw_add_kernel)
 
+static double dw_add_flop(const hone_op_call *call) {
+    return hone_product_flop(hone_operand_tensor(call, 0), hone_type_rows(&hone_operand_tensor(call, 1)->type));
+}
+
 const hone_op hone_op_linear_dw_add = {
     .schema = "hone::linear_dW_add_(Tensor(a!) into, Tensor d_out, Tensor x) -> ()",
     .summary = "into[N,K] += d_out[..,N]^T @ x[..,K]",
@@ -322,4 +341,5 @@ const hone_op hone_op_linear_dw_add = {
     .cpu = dw_add_cpu,
     .cpu_needs = dw_add_needs,
     .variants = hone_kernels_linear_dw_add,
+    .flop = dw_add_flop,
 };

@@ -74,6 +74,10 @@ static void mm_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(mm, mm_kernel)
 
+static double mm_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 0);
+}
+
 static const hone_op mm = {
     .schema = "aten::mm(Tensor self, Tensor mat2) -> Tensor",
     .summary = "self[M,K] @ mat2[K,N]",
@@ -83,6 +87,7 @@ static const hone_op mm = {
     .gradient = mm_gradient,
     .gradient_text = "self: g @ mat2^T; mat2: self^T @ g",
     .variants = hone_kernels_mm,
+    .flop = mm_flop,
 };
 
 // --- hone::mm_add ----------------------------------------------------------------------------------------------------
@@ -132,6 +137,10 @@ static void mm_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(mm_add, mm_add_kernel)
 
+static double mm_add_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 1);
+}
+
 static const hone_op mm_add = {
     .schema = "hone::mm_add(Tensor base, Tensor mat1, Tensor mat2) -> Tensor",
     .summary = "base[M,N] + mat1[M,K] @ mat2[K,N]",
@@ -142,6 +151,7 @@ static const hone_op mm_add = {
     .gradient = mm_add_gradient,
     .gradient_text = "base: g; mat1: g @ mat2^T; mat2: mat1^T @ g",
     .variants = hone_kernels_mm_add,
+    .flop = mm_add_flop,
 };
 
 // --- aten::addmm -----------------------------------------------------------------------------------------------------
@@ -227,6 +237,10 @@ static void addmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(addmm, addmm_kernel)
 
+static double addmm_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 1);
+}
+
 static const hone_op addmm = {
     .schema = "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .summary = "beta * self + alpha * mat1[M,K] @ mat2[K,N], self broadcast",
@@ -236,6 +250,7 @@ static const hone_op addmm = {
     .gradient = addmm_gradient,
     .gradient_text = "self: beta * g summed to its shape; mat1: alpha * g @ mat2^T; mat2: alpha * mat1^T @ g",
     .variants = hone_kernels_addmm,
+    .flop = addmm_flop,
 };
 
 // --- aten::bmm -------------------------------------------------------------------------------------------------------
@@ -300,6 +315,10 @@ static void bmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
 }
 HONE_PLAIN_KERNEL_RULE(bmm, bmm_kernel)
 
+static double bmm_flop(const hone_op_call *call) {
+    return hone_product_flop_of(call, 0);
+}
+
 static const hone_op bmm = {
     .schema = "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
     .summary = "self[B,M,K] @ mat2[B,K,N] for each of B",
@@ -308,6 +327,7 @@ static const hone_op bmm = {
     .gradient = bmm_gradient,
     .gradient_text = "self: g @ mat2^T; mat2: self^T @ g, for each of B",
     .variants = hone_kernels_bmm,
+    .flop = bmm_flop,
 };
 
 const hone_op *const hone_ops_matmul[] = {

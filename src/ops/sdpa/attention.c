@@ -250,6 +250,12 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     return HONE_OK;
 }
 
+// Two products a pair: q k^T and p v.
+static double flop(const hone_op_call *call) {
+    const hone_attention a = attention_of(call);
+    return 4 * hone_attention_terms(&a);
+}
+
 const hone_op hone_op_attention = {
     .schema = "hone::attention(Tensor q, Tensor k, Tensor v, Tensor row_start, int heads, int kv_heads, float scale, "
               "int offset=0, int window=0) -> (Tensor, Tensor)",
@@ -261,4 +267,5 @@ const hone_op hone_op_attention = {
     .gradient = gradient,
     .gradient_text = "d_q, d_k, d_v by hone::attention_backward, from out and lse",
     .variants = hone_kernels_attention,
+    .flop = flop,
 };

@@ -36,6 +36,15 @@ static inline void hone_attention_range(const hone_attention *a, int64_t t, int6
     *end = position + 1 < a->keys ? position + 1 : a->keys;
 }
 
+// Pairs of query and key that shapes alone allow, over all heads, times the features of a head: the queries are taken to be
+// the last of the keys' positions, all of one row. What row_start hides is not known before a run.
+static inline double hone_attention_terms(const hone_attention *a) {
+    const double rows = (double)a->queries, keys = (double)(a->keys > a->queries ? a->keys : a->queries);
+    double pairs = rows * (2 * keys - rows + 1) / 2;
+    if (a->window > 0 && pairs > rows * (double)a->window) pairs = rows * (double)a->window;
+    return pairs * (double)a->q_columns;
+}
+
 // The whole forward pass, out [T, H*hd] and lse [H, T], with working memory as said from the start of the workspace.
 hone_cpu_needs hone_attention_needs(const hone_attention *a);
 void hone_attention_run(const hone_op_call *call, const hone_attention *a, float *out, float *lse);

@@ -310,6 +310,12 @@ static void cpu(const hone_op_call *call) {
     hone_call_rows(call, c.a.queries, c.a.q_columns, join_range, &c);
 }
 
+// Five products a pair: scores, d_p, d_q, d_k and d_v.
+static double flop(const hone_op_call *call) {
+    const context c = resolve(call);
+    return 10 * hone_attention_terms(&c.a);
+}
+
 const hone_op hone_op_attention_backward = {
     .schema = "hone::attention_backward(Tensor d_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, "
               "Tensor row_start, "
@@ -319,4 +325,5 @@ const hone_op hone_op_attention_backward = {
     .cpu = cpu,
     .cpu_needs = needs,
     .variants = hone_kernels_attention_backward,
+    .flop = flop,
 };

@@ -304,6 +304,14 @@ static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
     return HONE_OK;
 }
 
+// Every query with every key: q k^T and p v.
+static double flop(const hone_op_call *call) {
+    const hone_tensor_type *const q = &hone_operand_tensor(call, 0)->type, *const k =
+                                                                               &hone_operand_tensor(call, 1)->type;
+    const double pairs = (double)hone_type_rows(q) * (double)k->dims[k->rank - 2];
+    return 2 * pairs * (double)(hone_type_columns(q) + hone_type_columns(&hone_operand_tensor(call, 2)->type));
+}
+
 const hone_op hone_op_masked_attention = {
     .schema = "et_vk::sdpa(Tensor q, Tensor k, Tensor v, Tensor? attn_mask=None, float? scale=None) -> Tensor",
     .summary =
@@ -317,4 +325,5 @@ const hone_op hone_op_masked_attention = {
         "d_v = p^T d, d_q = scale d_s k, d_k = scale d_s^T q, d_attn_mask = d_s summed to its shape; with p "
         "the softmax and d_s its gradient by aten::bmm and aten::_softmax: all scores are kept meanwhile",
     .variants = hone_kernels_masked_attention,
+    .flop = flop,
 };
