@@ -128,6 +128,8 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
     gpu->base.padding = 64;
     gpu->base.piece_bytes = piece_bytes(gpu->driver->limits.buffer_bytes);
     gpu->kind = interface->name;
+    const char *const scramble = getenv("HONE_SCRAMBLE");
+    gpu->scramble = scramble && scramble[0] == '1';
     const char *const poison = getenv("HONE_POISON");
     gpu->poison = poison && poison[0] == '1';
     list_features(gpu->driver->limits.features, gpu->features, sizeof(gpu->features));

@@ -51,6 +51,7 @@ typedef struct hone_gpu_command {
     hone_gpu_range bindings[HONE_KERNEL_BINDINGS];
     uint32_t binding_count; // the pipeline's
     uint32_t groups[2];
+    bool waits; // for the commands before it; the first of a recording always does
 } hone_gpu_command;
 
 typedef struct hone_gpu_driver_vtable {

@@ -59,6 +59,7 @@ typedef struct gpu_device {
     bool forced_refused;               // it does not take the call, or needs what the device lacks
     char features[64];
     double traced; // the end of the last call in a trace
+    bool scramble; // tests: what need not wait runs in another order
     bool poison;   // tests: working memory is NaN, so that a read of what was never written shows
 } gpu_device;
 
@@ -72,6 +73,7 @@ typedef struct gpu_dispatch {
     hone_gpu_command command; // its pipeline is set when all pipelines are made
     const char *entry;
     uint32_t step;
+    uint32_t used, written; // bit i: by way of binding i
 } gpu_dispatch;
 
 typedef struct gpu_step {
@@ -133,6 +135,11 @@ void gpu_pipelines_make(gpu_device *gpu, gpu_pipeline *wanted, size_t count);
 // The part of a device buffer; HONE_UNSUPPORTED if it lies across two pieces.
 HONE_MUST_USE hone_status gpu_memory_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_gpu_range *out,
                                            hone_error *error);
+
+// Sets which dispatches wait for those before them.
+void gpu_set_order(gpu_program *program);
+// For tests: turns the order round wherever nothing waits.
+void gpu_scramble(hone_gpu_command *commands, size_t count);
 
 // --- entries of the table
 hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,

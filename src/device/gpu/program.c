@@ -29,6 +29,23 @@ static hone_status bind_range(gpu_program *program, const hone_kernel_binding *b
                             root->offset + binding->offset, binding->bytes, out, error);
 }
 
+// Whether a step's kernels may write to the tensor: an output, or an argument that the schema marks so.
+static bool writes(const gpu_program *program, uint32_t index, const void *token) {
+    const hone_op_call *const call = &program->steps[index].call;
+    const hone_node *const node = &program->base.plan->steps[index].node;
+    for (size_t i = 0; i < call->output_count; i++) {
+        if (call->outputs[i].data == token) return true;
+    }
+    for (size_t i = 0; i < call->operand_count; i++) {
+        if (!node->schema->arguments[i].mutated) continue;
+        const hone_operand *const operand = &call->operands[i];
+        for (size_t t = 0; operand->tensors && t < operand->count; t++) {
+            if (operand->tensors[t].data == token) return true;
+        }
+    }
+    return false;
+}
+
 static hone_status add_dispatch(gpu_program *program, const hone_kernel_dispatch *made, uint32_t step,
                                 hone_error *error) {
     const hone_gpu_limits *const limits = &((gpu_device *)program->base.device)->driver->limits;
@@ -42,7 +59,11 @@ static hone_status add_dispatch(gpu_program *program, const hone_kernel_dispatch
     dispatch->command.groups[0] = (uint32_t)row;
     dispatch->command.groups[1] = (uint32_t)((made->groups + row - 1) / row);
     for (uint32_t i = 0; i < made->binding_count; i++) {
-        HONE_TRY(bind_range(program, &made->bindings[i], &dispatch->command.bindings[i], error));
+        const hone_kernel_binding *const binding = &made->bindings[i];
+        HONE_TRY(bind_range(program, binding, &dispatch->command.bindings[i], error));
+        const bool tensor = binding->place == HONE_KERNEL_TENSOR, scratch = binding->place == HONE_KERNEL_SCRATCH;
+        dispatch->used |= (uint32_t)(tensor || scratch) << i; // error flags are only ever added to
+        dispatch->written |= (uint32_t)(scratch || (tensor && writes(program, step, binding->token))) << i;
         const hone_gpu_range *const own = &dispatch->command.bindings[i];
         for (uint32_t j = 0; j < i && !limits->overlap; j++) {
             const hone_gpu_range *const other = &dispatch->command.bindings[j];
@@ -181,6 +202,9 @@ hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed
 }
 
 // --- device objects --------------------------------------------------------------------------------------------------
+#define SCRATCH_TURNS 8
+#define SCRATCH_BYTES ((size_t)32 << 20) // for all turns, if one takes no more
+
 static hone_status make_buffer(hone_gpu_driver *driver, size_t bytes, const char *what, hone_gpu_buffer **out,
                                hone_error *error) {
     const size_t rounded = (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
@@ -206,15 +230,24 @@ static hone_status make_buffers(gpu_program *program, hone_error *error) {
     hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
     const size_t block = sizeof(*program->words);
     HONE_TRY(make_buffer(driver, program->dispatch_count * block, "parameters", &program->parameters, error));
+    // Several steps in turn have working memory of their own, so that they need not wait for each other.
+    const size_t stride =
+        (program->scratch_bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+    size_t turns = stride ? SCRATCH_BYTES / stride : 1;
+    turns = turns < 1 ? 1 : turns > SCRATCH_TURNS ? SCRATCH_TURNS : turns;
+    program->scratch_bytes = stride * turns;
     HONE_TRY(make_buffer(driver, program->scratch_bytes, "working memory of operators", &program->scratch, error));
     HONE_TRY(poison_scratch(program, error));
     for (size_t i = 0; i < program->dispatch_count; i++) {
         hone_gpu_command *const command = &program->dispatches[i].command;
         command->parameters = (hone_gpu_range){program->parameters, i * block, block};
         for (uint32_t b = 0; b < command->binding_count; b++) {
-            if (!command->bindings[b].buffer) command->bindings[b].buffer = program->scratch;
+            if (command->bindings[b].buffer) continue;
+            command->bindings[b].buffer = program->scratch;
+            command->bindings[b].offset += program->dispatches[i].step % turns * stride;
         }
     }
+    gpu_set_order(program);
     if (!program->dispatch_count) return HONE_OK;
     return driver->vtable->upload(driver, program->parameters, 0, program->words, program->dispatch_count * block,
                                   error);
@@ -238,6 +271,7 @@ static hone_status record_slice(gpu_program *program, size_t first, size_t count
     HONE_TRY(HONE_GROW(&program->slices, &program->slice_capacity, program->slice_count + 1, "recordings", error));
     HONE_TRY(HONE_NEW_ARRAY(&commands, count, "a recording", error));
     for (size_t i = 0; i < count; i++) commands[i] = program->dispatches[first + i].command;
+    if (((gpu_device *)program->base.device)->scramble && !program->timed) gpu_scramble(commands, count);
     gpu_slice *const slice = &program->slices[program->slice_count];
     *slice = (gpu_slice){.first = first, .count = count};
     const hone_status status =

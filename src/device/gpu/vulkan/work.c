@@ -62,7 +62,7 @@ static void write_set(vulkan_driver *vk, VkDescriptorSet set, const hone_gpu_com
 }
 
 static hone_status add_command(vulkan_driver *vk, hone_gpu_recording *recording, const hone_gpu_command *command,
-                               hone_error *error) {
+                               bool waits, hone_error *error) {
     VkDescriptorSet set;
     const VkDescriptorSetAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                               .descriptorPool = recording->pool,
@@ -70,7 +70,7 @@ static hone_status add_command(vulkan_driver *vk, hone_gpu_recording *recording,
                                               .pSetLayouts = &vk->set_layouts[command->binding_count]};
     HONE_TRY(vulkan_check(vk, vk->AllocateDescriptorSets(vk->device, &info, &set), "a descriptor set", error));
     write_set(vk, set, command);
-    vulkan_barrier(vk, recording->commands);
+    if (waits) vulkan_barrier(vk, recording->commands);
     vk->CmdBindPipeline(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE, command->pipeline->pipeline);
     vk->CmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->layouts[command->binding_count],
                               0, 1, &set, 0, NULL);
@@ -104,7 +104,10 @@ static hone_status fill_recording(vulkan_driver *vk, hone_gpu_recording *recordi
         vulkan_barrier(vk, recording->commands); // what came before is over
         vk->CmdWriteTimestamp(recording->commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, recording->queries, 0);
     }
-    for (size_t i = 0; i < count; i++) HONE_TRY(add_command(vk, recording, &commands[i], error));
+    for (size_t i = 0; i < count; i++) { // what is timed runs alone
+        const bool waits = i == 0 || commands[i].waits || recording->queries;
+        HONE_TRY(add_command(vk, recording, &commands[i], waits, error));
+    }
     vulkan_barrier(vk, recording->commands);
     return vulkan_check(vk, vk->EndCommandBuffer(recording->commands), "recording", error);
 }
