@@ -33,6 +33,18 @@ static bool save_due(const train_run *run, int64_t step) {
     return every > 0 && step % every == 0 && step < options_of(run)->steps; // the last is saved by train_finish
 }
 
+// The next step after which weights are evaluated or saved, or the last: none beyond it may be queued before it is reported.
+static int64_t next_stop(const train_run *run, int64_t done) {
+    int64_t stop = options_of(run)->steps;
+    const int64_t every[] = {run->settings->save_every, !run->valid                 ? 0
+                                                        : run->settings->eval_every ? run->settings->eval_every
+                                                                                    : epoch_steps(run)};
+    for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); i++) {
+        if (every[i] > 0 && (done / every[i] + 1) * every[i] < stop) stop = (done / every[i] + 1) * every[i];
+    }
+    return stop;
+}
+
 // --- what is seen -------------------------------------------------------------------------------------------------------
 
 static hone_status flush(train_run *run, hone_error *error) {
@@ -95,13 +107,15 @@ static void note_step(train_run *run, const hone_step_report *r) {
 static hone_status step(train_run *run, hone_step_report *r, hone_error *error) {
     hone_status status;
     do {
-        status = hone_trainer_step(run->trainer, r, error); // a step that was begun is finished
+        const bool stopping = cli_interrupted() || run->unheard; // steps that were begun are finished
+        hone_trainer_go_ahead(run->trainer, stopping ? 0 : next_stop(run, hone_trainer_done_steps(run->trainer)));
+        status = hone_trainer_step(run->trainer, r, error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
     note_step(run, r);
     hone_text line = {0};
     status = hone_metrics_step(run->folder->metrics, r, &line, error);
-    if (status == HONE_OK) status = show_step(run, r, line.bytes, error);
+    if (status == HONE_OK && !run->unheard) status = show_step(run, r, line.bytes, error);
     hone_text_clear(&line);
     return status;
 }
@@ -139,7 +153,15 @@ static hone_status save(train_run *run, const char *what, bool last, hone_error 
     return hone_run_folder_save(run->folder, run->trainer, &report, (int)run->settings->keep, last, error);
 }
 
+// The steps that are under way on the device are part of what is saved next: they get their lines.
+static hone_status finish_queued(train_run *run, hone_error *error) {
+    hone_step_report r = {0};
+    while (hone_trainer_steps_ahead(run->trainer) > 0) HONE_TRY(step(run, &r, error));
+    return HONE_OK;
+}
+
 static hone_status stop(train_run *run, hone_error *error) {
+    HONE_TRY(finish_queued(run, error));
     const long long at = (long long)hone_trainer_done_steps(run->trainer);
     const long long of = (long long)options_of(run)->steps;
     if (at == 0) return cli_stopped(error); // nothing to save
@@ -180,7 +202,8 @@ static void save_after(train_run *run, hone_status status) {
     hone_error second = {0};
     if ((status != HONE_NOT_FINITE && !run->unheard) || hone_trainer_done_steps(run->trainer) == 0) return;
     const char *const what = run->unheard ? "stopped: its output was closed" : "stopped: not finite";
-    const hone_status saved = save(run, what, false, &second);
+    hone_status saved = finish_queued(run, &second);
+    if (saved == HONE_OK || saved == HONE_NOT_FINITE) saved = save(run, what, false, &second);
     // Weights that are not finite are not saved, which `status` is about already.
     if (saved != HONE_OK && saved != HONE_NOT_FINITE) cli_note("%s", second.message);
 }

@@ -65,7 +65,16 @@ HONE_API const hone_train_options *hone_trainer_options(const hone_trainer *trai
 // row, the text names its rows. After the last step *report has step == steps; calling again is an error.
 HONE_API HONE_MUST_USE hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report,
                                                      hone_error *error);
+// Steps that have been reported.
 HONE_API int64_t hone_trainer_done_steps(const hone_trainer *trainer);
+// Where a device works while the caller goes on, up to two more steps are queued, none beyond step `last`, before the
+// metrics of one are waited for: the device has no gap between steps. Each call of hone_trainer_step reports one step all
+// the same, in order; but weights, gradients, evaluations and saved states are those of the last step queued, so whoever
+// wants them of step N names no step beyond N here, and looks when N has been reported. 0 to begin with: no step is
+// begun before the one before it has been reported.
+HONE_API void hone_trainer_go_ahead(hone_trainer *trainer, int64_t last);
+// Steps queued that hone_trainer_step has not reported yet.
+HONE_API int64_t hone_trainer_steps_ahead(const hone_trainer *trainer);
 
 // Mean loss over the supervised tokens of `data` with the weights as they are now. May return HONE_PENDING: call again
 // with the same arguments.

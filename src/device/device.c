@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "graph/cost.h"
 #ifdef HONE_GPU
 #include "device/gpu/driver.h"
@@ -166,6 +167,46 @@ hone_status hone_buffer_upload(hone_buffer *buffer, size_t offset, const void *d
 hone_status hone_buffer_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
     HONE_TRY(check_range(buffer, offset, bytes, error));
     return bytes ? buffer->device->vtable->download(buffer, offset, data, bytes, error) : HONE_OK;
+}
+
+hone_status hone_fetch_create(hone_device *device, size_t bytes, const char *what, hone_fetch **out,
+                              hone_error *error) {
+    *out = NULL;
+    hone_fetch *fetch;
+    HONE_TRY(HONE_NEW(&fetch, what, error));
+    fetch->device = device;
+    fetch->bytes = bytes;
+    hone_status status = hone_allocate(bytes, 1, what, &fetch->data, error);
+    if (status == HONE_OK && device->vtable->fetch_create) status = device->vtable->fetch_create(fetch, error);
+    if (status != HONE_OK) {
+        hone_free(fetch->data);
+        hone_free(fetch);
+        return status;
+    }
+    *out = fetch;
+    return HONE_OK;
+}
+
+void hone_fetch_destroy(hone_fetch *fetch) {
+    if (!fetch) return;
+    if (fetch->device->vtable->fetch_destroy) fetch->device->vtable->fetch_destroy(fetch);
+    hone_free(fetch->data);
+    hone_free(fetch);
+}
+
+hone_status hone_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error) {
+    HONE_TRY(check_range(buffer, offset, fetch->bytes, error));
+    HONE_FAIL_IF(fetch->begun, error, INVALID_ARGUMENT, "what was fetched before has not been read");
+    HONE_TRY(fetch->device->vtable->fetch_begin(fetch, buffer, offset, error));
+    fetch->begun = true;
+    return HONE_OK;
+}
+
+hone_status hone_fetch_end(hone_fetch *fetch, hone_error *error) {
+    HONE_FAIL_IF(!fetch->begun, error, INVALID_ARGUMENT, "nothing is being fetched");
+    const hone_status status = fetch->device->vtable->fetch_end(fetch, error);
+    fetch->begun = status == HONE_PENDING;
+    return status;
 }
 
 // Every constant and state must have its buffer, and lie within it.

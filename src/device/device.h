@@ -9,6 +9,8 @@
 
 #include "graph/plan.h"
 
+typedef struct hone_fetch hone_fetch;
+
 typedef struct hone_device_vtable {
     // Frees the device; all its buffers and programs are gone by then.
     void (*close)(hone_device *device);
@@ -20,6 +22,13 @@ typedef struct hone_device_vtable {
     hone_status (*upload)(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
     // May return HONE_PENDING.
     hone_status (*download)(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
+
+    // --- a few bytes on their way to the host; see hone_fetch. `data` has been allocated
+    hone_status (*fetch_create)(hone_fetch *fetch, hone_error *error); // optional
+    void (*fetch_destroy)(hone_fetch *fetch);                          // optional
+    hone_status (*fetch_begin)(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error);
+    // May return HONE_PENDING; then the bytes are in fetch->data.
+    hone_status (*fetch_end)(hone_fetch *fetch, hone_error *error);
 
     // --- programs: `plan` has been checked; `arena` is large enough. May return HONE_PENDING.
     hone_status (*program_create)(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
@@ -53,6 +62,7 @@ struct hone_device {
     size_t bytes, buffers;    // held now
     hone_trace_report *trace; // may be NULL
     void *trace_context;
+    int ahead; // steps worth queueing before the results of one are read; 0: submit has done the work
 };
 
 struct hone_buffer {
@@ -68,6 +78,22 @@ struct hone_program {
     bool owns_arena;
     bool ready; // program_create has said HONE_OK
 };
+
+// Reads a few bytes back without a stall: the copy takes its turn in the queue when it is begun, what is submitted later
+// does not delay it, and nobody waits before its bytes are asked for. Made once, used again and again.
+struct hone_fetch {
+    hone_device *device;
+    size_t bytes;
+    void *data; // [bytes] on the host, valid from hone_fetch_end to the next hone_fetch_begin
+    void *own;  // the device's own
+    bool begun;
+};
+HONE_MUST_USE hone_status hone_fetch_create(hone_device *device, size_t bytes, const char *what, hone_fetch **out,
+                                            hone_error *error);
+void hone_fetch_destroy(hone_fetch *fetch); // NULL is allowed
+HONE_MUST_USE hone_status hone_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error);
+// May return HONE_PENDING: call again.
+HONE_MUST_USE hone_status hone_fetch_end(hone_fetch *fetch, hone_error *error);
 
 HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
                                         hone_error *error);

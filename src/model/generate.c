@@ -180,16 +180,13 @@ size_t hone_generator_length(const hone_generator *generator) {
 // Writes the inputs of `count` tokens (the rest of the piece is padding) and queues the program.
 static hone_status submit(hone_generator *generator, runner *run, const int32_t *tokens, size_t count,
                           hone_error *error) {
-    int32_t words[3][PIECE] = {{0}};
+    int32_t words[4][INPUT_STRIDE / sizeof(int32_t)] = {{0}};
     for (int64_t t = 0; t < run->tokens; t++) {
         words[0][t] = t < (int64_t)count ? tokens[t] : 0;
         words[1][t] = (int32_t)(generator->length + (size_t)t);
     }
-    const size_t bytes = (size_t)run->tokens * sizeof(int32_t);
-    for (int i = 0; i < 3; i++)
-        HONE_TRY(hone_buffer_upload(generator->inputs, (size_t)i * INPUT_STRIDE, words[i], bytes, error));
-    const int32_t last = (int32_t)count - 1;
-    HONE_TRY(hone_buffer_upload(generator->inputs, 3 * INPUT_STRIDE, &last, sizeof(last), error));
+    words[3][0] = (int32_t)count - 1;
+    HONE_TRY(hone_buffer_upload(generator->inputs, 0, words, sizeof(words), error));
     const double live[LIVE_COUNT] = {(double)generator->length};
     return hone_program_submit(run->program, 0, live, LIVE_COUNT, error);
 }
@@ -202,8 +199,7 @@ static hone_status advance(hone_generator *generator, const int32_t *tokens, siz
         HONE_TRY(submit(generator, run, tokens, count, error));
         generator->submitted = true;
     }
-    HONE_TRY(hone_program_wait(run->program, error));
-    hone_buffer *buffer;
+    hone_buffer *buffer; // reading it waits for the program
     size_t offset;
     HONE_TRY(hone_program_locate(run->program, run->logits, &buffer, &offset, error));
     const size_t bytes = (size_t)generator->model->config.vocabulary * sizeof(float);

@@ -110,21 +110,16 @@ hone_status hone_order_largest(const hone_order *order, int64_t *tokens, int64_t
 }
 
 hone_status hone_batch_create(int64_t capacity, hone_batch *out, hone_error *error) {
-    *out = (hone_batch){.capacity = capacity};
-    const size_t count = (size_t)capacity;
-    int32_t **const arrays[] = {&out->ids, &out->positions, &out->row_start, &out->targets, &out->selected};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++)
-        HONE_TRY(HONE_NEW_ARRAY(arrays[i], count, "a batch", error));
-    return HONE_NEW_ARRAY(&out->keys, 2 * count, "a batch", error);
+    const size_t unit = HONE_BUFFER_ALIGNMENT / sizeof(int32_t);
+    *out = (hone_batch){.capacity = capacity, .stride = ((size_t)capacity + unit - 1) / unit * unit};
+    HONE_TRY(HONE_NEW_ARRAY(&out->block, HONE_BATCH_STRIDES * out->stride, "a batch", error));
+    int32_t **const arrays[] = {&out->ids, &out->positions, &out->row_start, &out->targets, &out->selected, &out->keys};
+    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) *arrays[i] = out->block + i * out->stride;
+    return HONE_OK;
 }
 
 void hone_batch_clear(hone_batch *batch) {
-    hone_free(batch->ids);
-    hone_free(batch->positions);
-    hone_free(batch->row_start);
-    hone_free(batch->targets);
-    hone_free(batch->selected);
-    hone_free(batch->keys);
+    hone_free(batch->block);
     *batch = (hone_batch){0};
 }
 

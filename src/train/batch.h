@@ -35,12 +35,16 @@ int64_t hone_order_batches(hone_order *order);
 HONE_MUST_USE hone_status hone_order_largest(const hone_order *order, int64_t *tokens, int64_t *supervised,
                                              hone_error *error);
 
-// One micro-batch as arrays: rows one behind another, padding at the end.
+// One micro-batch as arrays: rows one behind another, padding at the end. They lie in one block, in the order of the fields
+// and each `stride` elements behind the last, as on the device: one copy takes them there.
+#define HONE_BATCH_STRIDES 7 // of the block: one an array, two for the keys
 typedef struct hone_batch {
     int64_t tokens;                       // of the rows
     int64_t padded;                       // T: tokens and padding
     int64_t supervised;                   // of them trained
     int64_t capacity;                     // of each array below
+    size_t stride;                        // elements; a multiple of HONE_BUFFER_ALIGNMENT bytes
+    int32_t *block;                       // [HONE_BATCH_STRIDES * stride]
     int32_t *ids, *positions, *row_start; // [T]
     int32_t *targets;                     // [T] the next token where it is trained, else -1
     int32_t *selected;                    // [T] positions whose target is trained, then -1

@@ -8,6 +8,9 @@
 // Rows longer than any that training has would not fit the buffers: they are refused before anything runs.
 static hone_status begin(hone_trainer *trainer, const hone_dataset *data, hone_error *error) {
     HONE_FAIL_IF(trainer->phase != HONE_PHASE_IDLE, error, INVALID_ARGUMENT, "a training step is in progress");
+    for (int i = 0; i <= HONE_EVAL_BEHIND; i++) { // an evaluation before this one may have failed
+        while (trainer->eval_loss[i]->begun) HONE_TRY(hone_fetch_end(trainer->eval_loss[i], error));
+    }
     hone_train_options options = trainer->options;
     options.in_order = true;
     options.pack = true;
@@ -27,6 +30,8 @@ static hone_status begin(hone_trainer *trainer, const hone_dataset *data, hone_e
     const float zero = 0;
     HONE_TRY(hone_buffer_upload(trainer->buffers.metrics, 0, &zero, sizeof(zero), error));
     trainer->micro_count = trainer->micro_next = 0;
+    trainer->eval_queued = true;
+    trainer->eval_sum = 0;
     trainer->evaluating = true;
     return HONE_OK;
 }
@@ -35,26 +40,46 @@ static hone_step_shape shape_of(const hone_trainer *trainer) {
     return hone_trainer_shape(trainer->batch.padded, trainer->batch.supervised, false);
 }
 
-static hone_status run(hone_trainer *trainer, const hone_dataset *data, hone_error *error) {
+// Waits for the batch that was queued `micro_next`th; what is queued behind it goes on meanwhile.
+static hone_status finish_oldest(hone_trainer *trainer, hone_error *error) {
+    hone_fetch *const fetch = trainer->eval_loss[trainer->micro_next % (HONE_EVAL_BEHIND + 1)];
+    HONE_TRY(hone_fetch_end(fetch, error));
+    memcpy(&trainer->eval_sum, fetch->data, sizeof(trainer->eval_sum));
+    trainer->micro_next++;
+    return HONE_OK;
+}
+
+static hone_status queue_batch(hone_trainer *trainer, hone_error *error) {
     const double live[HONE_LIVE_COUNT] = {[HONE_LIVE_VALID] = (double)trainer->eval_supervised};
     hone_step_plan *plan;
+    HONE_TRY(hone_trainer_plan(trainer, shape_of(trainer), &plan, error));
+    HONE_TRY(hone_trainer_queue(trainer, plan, live, error));
+    trainer->eval_queued = true;
+    hone_fetch *const fetch = trainer->eval_loss[trainer->micro_count % (HONE_EVAL_BEHIND + 1)];
+    HONE_TRY(hone_fetch_begin(fetch, trainer->buffers.metrics, 0, error));
+    trainer->micro_count++;
+    return trainer->profiled ? hone_trainer_wait(trainer, plan->program, error) : HONE_OK;
+}
+
+static hone_status run(hone_trainer *trainer, const hone_dataset *data, hone_error *error) {
+    const int ahead = trainer->model->device->ahead;
+    const size_t behind = ahead < HONE_EVAL_BEHIND ? (size_t)ahead : HONE_EVAL_BEHIND;
     for (;;) {
-        if (trainer->micro_count == trainer->micro_next) { // nothing is under way
-            if (hone_order_at_end(&trainer->eval_order)) return HONE_OK;
+        const size_t under_way = trainer->micro_count - trainer->micro_next;
+        const bool more = !trainer->eval_queued || !hone_order_at_end(&trainer->eval_order);
+        if (!more && under_way == 0) return HONE_OK;
+        if (!more || under_way > behind) {
+            HONE_TRY(finish_oldest(trainer, error));
+            continue;
+        }
+        if (trainer->eval_queued) {
             const uint32_t *rows;
             size_t count;
             hone_order_next(&trainer->eval_order, &rows, &count);
             hone_batch_fill(&trainer->batch, data, rows, count, 0, hone_trainer_padding(trainer));
-            trainer->micro_count++;
             trainer->eval_queued = false;
         }
-        HONE_TRY(hone_trainer_plan(trainer, shape_of(trainer), &plan, error));
-        if (!trainer->eval_queued) {
-            HONE_TRY(hone_trainer_queue(trainer, plan, live, error));
-            trainer->eval_queued = true;
-        }
-        HONE_TRY(hone_program_wait(plan->program, error));
-        trainer->micro_next++;
+        HONE_TRY(queue_batch(trainer, error));
     }
 }
 
@@ -67,11 +92,10 @@ hone_status hone_trainer_evaluate(hone_trainer *trainer, const hone_dataset *dat
                                   hone_error *error) {
     hone_status status = trainer->evaluating ? HONE_OK : begin(trainer, data, error);
     if (status == HONE_OK) status = run(trainer, data, error);
-    float sum = 0;
-    if (status == HONE_OK) status = hone_buffer_download(trainer->buffers.metrics, 0, &sum, sizeof(sum), error);
     if (status == HONE_PENDING) return status;
     end(trainer);
     if (status != HONE_OK) return status;
+    const float sum = trainer->eval_sum;
     HONE_FAIL_IF(!isfinite(sum), error, NOT_FINITE, "the loss over '%s' is not finite", data->name);
     *loss = (double)sum;
     if (tokens) *tokens = trainer->eval_supervised;

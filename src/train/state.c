@@ -109,10 +109,14 @@ static hone_status put_tensors(const hone_trainer *trainer, hone_checkpoint_writ
 hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hone_error *error) {
     HONE_FAIL_IF(trainer->options.evaluate_only, error, INVALID_ARGUMENT, "this trainer only evaluates");
     HONE_FAIL_IF(trainer->phase != HONE_PHASE_IDLE, error, INVALID_ARGUMENT, "a training step is in progress");
+    hone_status status;
+    do status = hone_trainer_settle(trainer, error); // the count of bad steps is theirs too
+    while (status == HONE_PENDING);
+    HONE_TRY(status);
     float *values;
     HONE_TRY(HONE_NEW_ARRAY(&values, trainer->lora->floats, "a state", error));
     hone_checkpoint_writer *writer = NULL;
-    hone_status status = hone_checkpoint_create(path, &writer, error);
+    status = hone_checkpoint_create(path, &writer, error);
     if (status == HONE_OK) status = put_numbers(trainer, writer, error);
     if (status == HONE_OK) status = put_tensors(trainer, writer, path, values, error);
     if (status == HONE_OK) {
@@ -226,8 +230,8 @@ static hone_status restore(hone_trainer *trainer, const hone_checkpoint *state, 
 }
 
 hone_status hone_trainer_load_state(hone_trainer *trainer, const char *path, hone_error *error) {
-    HONE_FAIL_IF(trainer->options.evaluate_only || trainer->phase != HONE_PHASE_IDLE, error, INVALID_ARGUMENT,
-                 "a state can only be loaded between training steps");
+    HONE_FAIL_IF(trainer->options.evaluate_only || trainer->phase != HONE_PHASE_IDLE || trainer->queued_count > 0,
+                 error, INVALID_ARGUMENT, "a state can only be loaded between training steps");
     hone_checkpoint *state;
     HONE_TRY(hone_checkpoint_open(path, &state, error));
     float *values;

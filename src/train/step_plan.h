@@ -22,15 +22,14 @@ enum { HONE_SEGMENT_FORWARD, HONE_SEGMENT_HEAD, HONE_SEGMENT_BACKWARD };
 // Segments of the update's program.
 enum { HONE_SEGMENT_CLEAR, HONE_SEGMENT_UPDATE };
 
-// Arrays of the batch buffer, each at `stride` bytes from the last; keys take two.
+// Arrays of the batch buffer, each at `stride` bytes from the last, as in a hone_batch.
 enum {
     HONE_BATCH_IDS,
     HONE_BATCH_POSITIONS,
     HONE_BATCH_ROW_START,
     HONE_BATCH_TARGETS,
     HONE_BATCH_SELECTED,
-    HONE_BATCH_KEYS,
-    HONE_BATCH_STRIDES = HONE_BATCH_KEYS + 2
+    HONE_BATCH_KEYS
 };
 
 // What lies in the metrics buffer: the loss, and at HONE_METRICS_CONTROL what hone::gradient_control gives.

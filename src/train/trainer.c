@@ -72,17 +72,23 @@ static hone_status check_rows(const hone_model *model, const hone_dataset *data,
     return HONE_OK;
 }
 
-static size_t aligned(size_t bytes) {
-    return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+static hone_status create_fetches(hone_trainer *trainer, hone_error *error) {
+    hone_device *const device = trainer->model->device;
+    for (int i = 0; i <= HONE_EVAL_BEHIND; i++)
+        HONE_TRY(hone_fetch_create(device, HONE_BUFFER_ALIGNMENT, "an evaluation", &trainer->eval_loss[i], error));
+    for (int i = 0; i <= HONE_MOST_AHEAD && !trainer->options.evaluate_only; i++)
+        HONE_TRY(hone_fetch_create(device, HONE_METRICS_BYTES, "metrics", &trainer->queued[i].metrics, error));
+    return HONE_OK;
 }
 
 static hone_status create_buffers(hone_trainer *trainer, int64_t tokens, hone_error *error) {
     hone_device *const device = trainer->model->device;
     hone_step_buffers *const b = &trainer->buffers;
-    b->stride = aligned((size_t)tokens * sizeof(int32_t));
+    b->stride = trainer->batch.stride * sizeof(int32_t);
     HONE_TRY(hone_buffer_create(device, HONE_BATCH_STRIDES * b->stride, "the batch", &b->batch, error));
     HONE_TRY(hone_buffer_create(device, HONE_METRICS_BYTES, "metrics", &b->metrics, error));
     HONE_TRY(hone_rope_tables(trainer->model, b->positions, &b->tables, &b->sines, error));
+    HONE_TRY(create_fetches(trainer, error));
     if (trainer->options.evaluate_only) return HONE_OK;
     const size_t hidden = (size_t)tokens * (size_t)trainer->model->config.width * sizeof(float);
     HONE_TRY(hone_buffer_create(device, hidden, "the hidden gradient", &b->hidden_gradient, error));
@@ -202,6 +208,8 @@ void hone_trainer_destroy(hone_trainer *trainer) {
     if (!trainer) return;
     for (int i = 0; i < HONE_PLANS; i++) hone_step_plan_clear(&trainer->plans[i]);
     hone_step_plan_clear(&trainer->update);
+    for (int i = 0; i <= HONE_EVAL_BEHIND; i++) hone_fetch_destroy(trainer->eval_loss[i]);
+    for (int i = 0; i <= HONE_MOST_AHEAD; i++) hone_fetch_destroy(trainer->queued[i].metrics);
     hone_buffer_destroy(trainer->arena);
     hone_buffer_destroy(trainer->buffers.batch);
     hone_buffer_destroy(trainer->buffers.metrics);
@@ -222,7 +230,7 @@ const hone_train_options *hone_trainer_options(const hone_trainer *trainer) {
 }
 
 int64_t hone_trainer_done_steps(const hone_trainer *trainer) {
-    return trainer->step;
+    return trainer->step - (int64_t)trainer->queued_count;
 }
 
 hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer) {
@@ -288,18 +296,8 @@ hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone
 
 static hone_status queue(hone_trainer *trainer, hone_step_plan *plan, const double *live, hone_error *error) {
     const hone_batch *const batch = &trainer->batch;
-    const hone_step_buffers *const b = &trainer->buffers;
-    const int32_t *const arrays[] = {[HONE_BATCH_IDS] = batch->ids,
-                                     [HONE_BATCH_POSITIONS] = batch->positions,
-                                     [HONE_BATCH_ROW_START] = batch->row_start,
-                                     [HONE_BATCH_TARGETS] = batch->targets,
-                                     [HONE_BATCH_SELECTED] = batch->selected,
-                                     [HONE_BATCH_KEYS] = batch->keys};
-    const size_t bytes = (size_t)batch->padded * sizeof(int32_t);
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
-        HONE_TRY(
-            hone_buffer_upload(b->batch, i * b->stride, arrays[i], i == HONE_BATCH_KEYS ? 2 * bytes : bytes, error));
-    }
+    HONE_TRY(hone_buffer_upload(trainer->buffers.batch, 0, batch->block,
+                                HONE_BATCH_STRIDES * batch->stride * sizeof(int32_t), error));
     double numbers[HONE_LIVE_COUNT];
     memcpy(numbers, live, sizeof(numbers));
     HONE_TRY(hone_program_submit(plan->program, HONE_SEGMENT_FORWARD, numbers, HONE_LIVE_COUNT, error));

@@ -3,6 +3,7 @@
 #ifndef HONE_TRAIN_TRAINER_H
 #define HONE_TRAIN_TRAINER_H
 
+#include "device/device.h"
 #include "train/batch.h"
 #include "train/step_plan.h"
 
@@ -14,9 +15,24 @@ typedef enum hone_trainer_phase {
     HONE_PHASE_CLEAR,   // gradients and loss to zero
     HONE_PHASE_PREPARE, // the next micro-batch: arrays, plan, program
     HONE_PHASE_RUN,     // it has been queued
-    HONE_PHASE_UPDATE,  // norm, clipping, AdamW
-    HONE_PHASE_READ     // metrics come back
+    HONE_PHASE_UPDATE,  // norm, clipping, AdamW, and the metrics on their way to the host
+    HONE_PHASE_TIMES    // while a profile is taken: what has run is waited for
 } hone_trainer_phase;
+
+#define HONE_MOST_AHEAD  2 // steps that may be queued beyond one whose metrics have not been read
+#define HONE_NAMED_ROWS  8 // of a step, in the message that stops a run
+#define HONE_EVAL_BEHIND 2 // batches of an evaluation that may be queued beyond one that is not known to be done
+
+// A step that has been queued: its report, which lacks what the device computes until the metrics have been read.
+typedef struct hone_queued_step {
+    hone_fetch *metrics;
+    hone_step_report report;
+    bool read;
+    bool last_straw; // the third bad one in a row
+    double started;
+    size_t row_count;
+    uint64_t lines[HONE_NAMED_ROWS]; // of its first rows
+} hone_queued_step;
 
 typedef struct hone_micro_batch {
     const uint32_t *rows; // into the order of the epoch
@@ -46,7 +62,7 @@ struct hone_trainer {
     size_t kept_row_count;
 
     // --- goes into the state file
-    int64_t step;      // optimiser steps done, skipped ones included
+    int64_t step;      // optimiser steps queued, skipped ones included: those that the weights on the device are of
     int64_t bad_steps; // skipped in a row
     int64_t skipped;   // in all
 
@@ -57,11 +73,19 @@ struct hone_trainer {
     int64_t step_supervised, step_tokens;
     double started;
 
+    // --- steps queued and not reported yet, oldest first, in a ring
+    hone_queued_step queued[HONE_MOST_AHEAD + 1];
+    size_t queued_first, queued_count;
+    int64_t last;     // no step beyond this one is begun before all others have been reported
+    double last_read; // when metrics were read last
+
     // --- the evaluation in progress
     bool evaluating;
     bool eval_queued; // the batch under way has been given to the device
     hone_order eval_order;
     int64_t eval_supervised;
+    hone_fetch *eval_loss[HONE_EVAL_BEHIND + 1]; // the sum so far behind each of the last batches
+    float eval_sum;
 };
 
 // Makes the plan for a shape, or finds it, and its program. May return HONE_PENDING.
@@ -77,6 +101,10 @@ HONE_MUST_USE hone_status hone_trainer_queue(hone_trainer *trainer, hone_step_pl
 // Queues one segment of the update's program.
 HONE_MUST_USE hone_status hone_trainer_queue_update(hone_trainer *trainer, int segment, const double *live,
                                                     hone_error *error);
+
+// Reads the metrics of all steps that have been queued; they are reported by the calls of hone_trainer_step that follow.
+// May return HONE_PENDING.
+HONE_MUST_USE hone_status hone_trainer_settle(hone_trainer *trainer, hone_error *error);
 
 // A stretch of the host's time: begin gives the clock, end adds what has passed since to one of trainer->times. Both do
 // nothing while the profile is off.

@@ -12,6 +12,16 @@
 #include "text/dataset.h"
 #include "tiny_model.h"
 
+// The device that the test is about: HONE_TEST_DEVICE in the environment, else the CPU.
+static inline const char *training_device(void) {
+    const char *const name = getenv("HONE_TEST_DEVICE");
+    return name && name[0] ? name : "cpu";
+}
+
+static inline bool training_on_gpu(void) {
+    return strcmp(training_device(), "cpu") != 0;
+}
+
 // Everything a run needs. The model file lies in the scratch folder under `model.gguf`.
 typedef struct training {
     hone_device *device;
@@ -56,12 +66,15 @@ static inline hone_status training_scan(hone_model *model, const char *lines, si
     return status;
 }
 
-// Opens all but the trainer. `device` may be NULL for the CPU.
+// Opens all but the trainer. `device` may be NULL for the device that the test is about.
 static inline void training_open_file(training *t, const char *model, const char *device, int threads,
                                       const hone_text *rows, const hone_lora_options *lora) {
     *t = (training){0};
-    training_must(
-        t, hone_device_open(&(hone_device_description){device ? device : "cpu", threads}, &t->device, &t->error));
+    const hone_device_description description = {device ? device : training_device(), threads};
+    hone_status status;
+    do status = hone_device_open(&description, &t->device, &t->error);
+    while (status == HONE_PENDING);
+    training_must(t, status);
     training_must(t, hone_model_open(t->device, model, &t->model, &t->error));
     training_must(t, training_scan(t->model, rows->bytes, rows->length, &t->data, &t->error));
     training_must(t, hone_lora_create(t->model, lora, &t->lora, &t->error));
@@ -102,6 +115,16 @@ static inline float *training_weights(training *t) {
     while (status == HONE_PENDING);
     assert_int_equal(status, HONE_OK);
     return values;
+}
+
+// The mean loss over the rows it trains on.
+static inline double training_evaluate(training *t) {
+    double loss = 0;
+    hone_status status;
+    do status = hone_trainer_evaluate(t->trainer, t->data, &loss, NULL, &t->error);
+    while (status == HONE_PENDING);
+    training_must(t, status);
+    return loss;
 }
 
 #endif

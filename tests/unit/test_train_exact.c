@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must be exact in training: resume, threads, recomputation, pending devices, and the split into micro-batches.
+// What must be exact in training: resume, threads, recomputation, pending devices, and the split into micro-batches. Also run
+// on GPUs, with HONE_TEST_DEVICE; what the CPU computes is then the measure.
 #include "support/training.h"
 
 #include <math.h>
@@ -53,15 +54,15 @@ static void test_resume_is_the_same_run(void **state) {
     (void)state;
     size_t floats;
     double losses[20];
-    float *const whole = run("cpu", 2, &base_options, losses, &floats);
+    float *const whole = run(NULL, 2, &base_options, losses, &floats);
     training t;
-    training_open(&t, "cpu", 2, &rows, &lora_options);
+    training_open(&t, NULL, 2, &rows, &lora_options);
     training_start(&t, &base_options);
     for (int i = 0; i < 10; i++) training_step(&t);
     training_must(&t, hone_trainer_save_state(t.trainer, "state.hone", &t.error));
     training_close(&t);
     // Another process would begin like this: other initial weights, which the state replaces.
-    training_open(&t, "cpu", 1, &rows, &(hone_lora_options){.rank = 4, .alpha = 8, .seed = 99});
+    training_open(&t, NULL, 1, &rows, &(hone_lora_options){.rank = 4, .alpha = 8, .seed = 99});
     training_start(&t, &base_options);
     training_must(&t, hone_trainer_load_state(t.trainer, "state.hone", &t.error));
     assert_int_equal(hone_trainer_done_steps(t.trainer), 10);
@@ -79,7 +80,7 @@ static void test_resume_is_the_same_run(void **state) {
 
 static void same_bits(const char *device, int threads, const hone_train_options *options) {
     size_t floats;
-    float *const one = run("cpu", 1, &base_options, NULL, &floats);
+    float *const one = run(NULL, 1, &base_options, NULL, &floats);
     float *const other = run(device, threads, options, NULL, &floats);
     assert_memory_equal(one, other, floats * sizeof(float));
     free(one);
@@ -88,17 +89,17 @@ static void same_bits(const char *device, int threads, const hone_train_options 
 
 static void test_threads_do_not_matter(void **state) {
     (void)state;
-    same_bits("cpu", 2, &base_options);
-    same_bits("cpu", 3, &base_options);
+    same_bits(NULL, 2, &base_options);
+    same_bits(NULL, 3, &base_options);
 }
 
 static void test_recomputation_does_not_matter(void **state) {
     (void)state;
     hone_train_options options = base_options;
     options.recompute = HONE_RECOMPUTE_LAYERS;
-    same_bits("cpu", 2, &options);
+    same_bits(NULL, 2, &options);
     options.recompute = HONE_RECOMPUTE_NONE;
-    same_bits("cpu", 2, &options);
+    same_bits(NULL, 2, &options);
 }
 
 static void test_dropout_is_the_same_with_recomputation(void **state) {
@@ -106,11 +107,11 @@ static void test_dropout_is_the_same_with_recomputation(void **state) {
     hone_train_options options = base_options;
     options.dropout = 0.2;
     size_t floats;
-    float *const kept = run("cpu", 2, &options, NULL, &floats);
+    float *const kept = run(NULL, 2, &options, NULL, &floats);
     options.recompute = HONE_RECOMPUTE_LAYERS;
-    float *const again = run("cpu", 1, &options, NULL, &floats);
+    float *const again = run(NULL, 1, &options, NULL, &floats);
     assert_memory_equal(kept, again, floats * sizeof(float));
-    float *const none = run("cpu", 2, &base_options, NULL, &floats);
+    float *const none = run(NULL, 2, &base_options, NULL, &floats);
     assert_memory_not_equal(kept, none, floats * sizeof(float));
     free(kept);
     free(again);
@@ -127,7 +128,7 @@ static void test_the_head_may_have_a_lora_and_dropout(void **state) {
     training_rows(&many, 8, 60, 80, 9); // more trained rows than one chunk holds
     const hone_lora_options head = {.rank = 4, .targets = HONE_TARGET_ALL_LAYERS | HONE_TARGET_HEAD, .seed = 2};
     double first = 0, last = 0;
-    training_open_file(&t, "untied.gguf", "cpu", 2, &many, &head);
+    training_open_file(&t, "untied.gguf", NULL, 2, &many, &head);
     training_start(&t, &(hone_train_options){.steps = 30, .batch = 8, .learning_rate = 1e-2, .dropout = 0.1});
     for (int i = 0; i < 30; i++) {
         last = training_step(&t).loss;
@@ -146,20 +147,26 @@ static void test_the_head_may_have_a_lora_and_dropout(void **state) {
     unlink("untied.gguf");
 }
 
-static void test_a_late_device_does_not_matter(void **state) {
-    (void)state;
+// With `ahead`, up to so many steps are queued before the metrics of one are read.
+static void late_device(int ahead) {
     size_t floats;
-    float *const one = run("cpu", 1, &base_options, NULL, &floats);
+    double losses[20];
+    float *const one = run("cpu", 1, &base_options, losses, &floats);
     training t;
     training_open(&t, "null", 2, &rows, &lora_options);
     training_start(&t, &base_options);
-    hone_null_set_script(t.device, &(hone_null_script){.pending = 3});
+    hone_null_set_script(t.device, &(hone_null_script){.pending = 3, .ahead = ahead});
+    hone_trainer_go_ahead(t.trainer, 20);
     int pending = 0;
     for (int i = 0; i < 20; i++) {
         hone_step_report report;
         hone_status status;
         while ((status = hone_trainer_step(t.trainer, &report, &t.error)) == HONE_PENDING) pending++;
         assert_int_equal(status, HONE_OK);
+        assert_int_equal(report.step, i + 1);
+        assert_true(report.loss == losses[i]);
+        assert_int_equal(hone_trainer_done_steps(t.trainer), i + 1);
+        assert_int_equal(hone_trainer_steps_ahead(t.trainer), ahead < 19 - i ? ahead : 19 - i);
     }
     assert_true(pending >= 20 * 3);
     float *const late = training_weights(&t);
@@ -169,12 +176,47 @@ static void test_a_late_device_does_not_matter(void **state) {
     free(late);
 }
 
+static void test_a_late_device_does_not_matter(void **state) {
+    (void)state;
+    late_device(0);
+    late_device(2);
+}
+
+// Steps queued ahead change nothing; no step is begun beyond the one that was named, and a state holds all that were begun.
+static void test_going_ahead_does_not_matter(void **state) {
+    (void)state;
+    size_t floats;
+    double losses[20];
+    float *const whole = run(NULL, 1, &base_options, losses, &floats);
+    training t;
+    training_open(&t, training_on_gpu() ? NULL : "null", 1, &rows, &lora_options);
+    training_start(&t, &base_options);
+    if (!training_on_gpu()) hone_null_set_script(t.device, &(hone_null_script){.pending = 1, .ahead = 2});
+    hone_trainer_go_ahead(t.trainer, 10);
+    for (int i = 0; i < 9; i++) assert_true(training_step(&t).loss == losses[i]);
+    assert_int_equal(hone_trainer_steps_ahead(t.trainer), 1);
+    training_must(&t, hone_trainer_save_state(t.trainer, "state.hone", &t.error)); // waits for the tenth
+    assert_true(training_step(&t).loss == losses[9]);
+    training_close(&t);
+    training_open(&t, NULL, 1, &rows, &lora_options);
+    training_start(&t, &base_options);
+    training_must(&t, hone_trainer_load_state(t.trainer, "state.hone", &t.error));
+    hone_trainer_go_ahead(t.trainer, 20);
+    for (int i = 10; i < 20; i++) assert_true(training_step(&t).loss == losses[i]);
+    float *const resumed = training_weights(&t);
+    assert_memory_equal(whole, resumed, floats * sizeof(float));
+    training_close(&t);
+    unlink("state.hone");
+    free(whole);
+    free(resumed);
+}
+
 // Gradients and loss of the first step, for a split of the same four rows.
 static float *first_gradients(int64_t batch, int64_t accumulate, double *loss, size_t *floats) {
     training t;
     hone_text four = {0};
     training_rows(&four, 4, 3, 40, 21);
-    training_open(&t, "cpu", 2, &four, &lora_options);
+    training_open(&t, NULL, 2, &four, &lora_options);
     // B must not be zero, or the gradients of A are.
     float *const weights = training_weights(&t);
     hone_random random = hone_random_seed(4, 4);
@@ -215,6 +257,49 @@ static void test_the_split_into_micro_batches_does_not_matter(void **state) {
     free(whole);
 }
 
+// The likeliest tokens behind a prompt that is longer than what is read at once.
+static void generate(training *t, int32_t *tokens, size_t count) {
+    int32_t prompt[70];
+    hone_random random = hone_random_seed(8, 8);
+    for (size_t i = 0; i < 70; i++) prompt[i] = TINY_FIRST_BYTE + (int32_t)hone_random_below(&random, 200);
+    hone_generator *generator;
+    training_must(t, hone_generator_create(t->model, t->lora, 128, &generator, &t->error));
+    hone_status status;
+    do status = hone_generator_feed(generator, prompt, 70, &t->error);
+    while (status == HONE_PENDING);
+    training_must(t, status);
+    for (size_t i = 0; i < count; i++) {
+        do status = hone_generator_next(generator, NULL, &tokens[i], &t->error);
+        while (status == HONE_PENDING);
+        training_must(t, status);
+    }
+    hone_generator_destroy(generator);
+}
+
+// Matrices in 4 bits with and without minimum, 8 bits, f16 and f32: losses, an evaluation and greedy text as on the CPU.
+static void test_the_cpu_agrees(void **state) {
+    (void)state;
+    double losses[2][20], evaluated[2];
+    int32_t tokens[2][24];
+    for (int own = 0; own < 2; own++) {
+        training t;
+        training_open(&t, own ? NULL : "cpu", 2, &rows, &lora_options);
+        training_start(&t, &base_options);
+        hone_trainer_go_ahead(t.trainer, 20);
+        for (int i = 0; i < 20; i++) losses[own][i] = training_step(&t).loss;
+        evaluated[own] = training_evaluate(&t);
+        generate(&t, tokens[own], 24);
+        training_close(&t);
+    }
+    double worst = 0;
+    for (int i = 0; i < 20; i++) worst = fmax(worst, fabs(losses[1][i] - losses[0][i]) / losses[0][i]);
+    const double apart = fabs(evaluated[1] - evaluated[0]) / evaluated[0];
+    print_message("losses within %.2e of the CPU's, evaluation within %.2e\n", worst, apart);
+    assert_true(worst <= 1e-4);
+    assert_true(apart <= 1e-5);
+    assert_memory_equal(tokens[0], tokens[1], sizeof(tokens[0]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume_is_the_same_run),
@@ -223,7 +308,9 @@ int main(void) {
         cmocka_unit_test(test_dropout_is_the_same_with_recomputation),
         cmocka_unit_test(test_the_head_may_have_a_lora_and_dropout),
         cmocka_unit_test(test_a_late_device_does_not_matter),
+        cmocka_unit_test(test_going_ahead_does_not_matter),
         cmocka_unit_test(test_the_split_into_micro_batches_does_not_matter),
+        cmocka_unit_test(test_the_cpu_agrees),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

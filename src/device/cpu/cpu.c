@@ -241,12 +241,24 @@ static size_t cpu_profile_rows(const hone_program *base, hone_profile_row *rows,
     return count;
 }
 
+static hone_status cpu_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error) {
+    return cpu_download(buffer, offset, fetch->data, fetch->bytes, error);
+}
+
+static hone_status cpu_fetch_end(hone_fetch *fetch, hone_error *error) {
+    (void)fetch;
+    (void)error;
+    return HONE_OK;
+}
+
 static const hone_device_vtable cpu_vtable = {
     .close = cpu_close,
     .buffer_create = cpu_buffer_create,
     .buffer_destroy = cpu_buffer_destroy,
     .upload = cpu_upload,
     .download = cpu_download,
+    .fetch_begin = cpu_fetch_begin,
+    .fetch_end = cpu_fetch_end,
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
     .submit = cpu_submit,

@@ -17,6 +17,8 @@ typedef struct hone_gpu_buffer hone_gpu_buffer;       // each driver's own
 typedef struct hone_gpu_pipeline hone_gpu_pipeline;   // each driver's own
 typedef struct hone_gpu_recording hone_gpu_recording; // each driver's own
 
+typedef struct hone_gpu_fetch hone_gpu_fetch; // each driver's own
+
 typedef struct hone_gpu_limits {
     size_t buffer_bytes;  // of one buffer
     size_t binding_bytes; // of one binding
@@ -68,6 +70,15 @@ typedef struct hone_gpu_driver_vtable {
     // May return HONE_PENDING.
     hone_status (*download)(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size_t offset, void *data, size_t bytes,
                             hone_error *error);
+
+    // A few bytes on their way to the host: the copy is queued by fetch_begin, and what is submitted later does not delay it.
+    // A fetch that was begun is ended before it is begun again; it may be destroyed at any time.
+    hone_status (*fetch_create)(hone_gpu_driver *driver, size_t bytes, hone_gpu_fetch **out, hone_error *error);
+    void (*fetch_destroy)(hone_gpu_driver *driver, hone_gpu_fetch *fetch);
+    hone_status (*fetch_begin)(hone_gpu_driver *driver, hone_gpu_fetch *fetch, const hone_gpu_range *from,
+                               hone_error *error);
+    // May return HONE_PENDING.
+    hone_status (*fetch_end)(hone_gpu_driver *driver, hone_gpu_fetch *fetch, void *data, hone_error *error);
 
     // --- kernels: `function` of `code` with its count of storage bindings. May return HONE_PENDING.
     hone_status (*pipeline_create)(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,

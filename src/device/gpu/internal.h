@@ -12,6 +12,8 @@
 #define GPU_PIECE_BYTES ((size_t)2 << 30)
 // Dispatches that are submitted together. Watchdogs end command buffers that run for seconds.
 #define GPU_SLICE 64
+// Training steps whose metrics may still be under way when the next is queued.
+#define GPU_STEPS_AHEAD 2
 
 typedef struct gpu_pipeline {
     const char *entry;
@@ -147,6 +149,10 @@ hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *wha
 void gpu_buffer_destroy(hone_buffer *buffer);
 hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
 hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
+hone_status gpu_fetch_create(hone_fetch *fetch, hone_error *error);
+void gpu_fetch_destroy(hone_fetch *fetch);
+hone_status gpu_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error);
+hone_status gpu_fetch_end(hone_fetch *fetch, hone_error *error);
 hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                hone_error *error);
 void gpu_program_destroy(hone_program *base);

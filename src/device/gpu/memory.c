@@ -160,3 +160,31 @@ hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t 
     }
     return HONE_OK;
 }
+
+// --- fetching --------------------------------------------------------------------------------------------------------
+hone_status gpu_fetch_create(hone_fetch *fetch, hone_error *error) {
+    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    HONE_FAIL_IF(fetch->bytes == 0 || fetch->bytes % HONE_BUFFER_ALIGNMENT, error, INVALID_ARGUMENT,
+                 "a fetch of %zu bytes is no multiple of %d", fetch->bytes, HONE_BUFFER_ALIGNMENT);
+    hone_gpu_fetch *own = NULL;
+    HONE_TRY(driver->vtable->fetch_create(driver, fetch->bytes, &own, error));
+    fetch->own = own;
+    return HONE_OK;
+}
+
+void gpu_fetch_destroy(hone_fetch *fetch) {
+    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    driver->vtable->fetch_destroy(driver, fetch->own);
+}
+
+hone_status gpu_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error) {
+    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    hone_gpu_range range;
+    HONE_TRY(gpu_memory_range(buffer, offset, fetch->bytes, &range, error));
+    return driver->vtable->fetch_begin(driver, fetch->own, &range, error);
+}
+
+hone_status gpu_fetch_end(hone_fetch *fetch, hone_error *error) {
+    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    return driver->vtable->fetch_end(driver, fetch->own, fetch->data, error);
+}

@@ -13,8 +13,8 @@ typedef struct null_device {
     hone_device *inner; // does the work
     hone_null_script script;
     uint64_t submits;
-    int creating, reading; // answers "pending" given to the program_create or download in progress
-    int running;           // answers "pending" that wait still gives before what was submitted is done
+    int creating, reading, fetching; // answers "pending" given to the program_create, download or fetch in progress
+    int running;                     // answers "pending" that wait still gives before what was submitted is done
 } null_device;
 
 typedef struct null_program {
@@ -56,6 +56,17 @@ static hone_status null_download(hone_buffer *buffer, size_t offset, void *data,
     null_device *const device = (null_device *)buffer->device;
     if (still_pending(device, &device->reading)) return HONE_PENDING;
     return device->inner->vtable->download(buffer, offset, data, bytes, error);
+}
+
+static hone_status null_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error) {
+    hone_device *const inner = ((null_device *)fetch->device)->inner;
+    return inner->vtable->download(buffer, offset, fetch->data, fetch->bytes, error);
+}
+
+static hone_status null_fetch_end(hone_fetch *fetch, hone_error *error) {
+    (void)error;
+    null_device *const device = (null_device *)fetch->device;
+    return still_pending(device, &device->fetching) ? HONE_PENDING : HONE_OK;
 }
 
 static hone_status null_program_create(hone_device *base, const hone_plan *plan, hone_buffer *arena, hone_program **out,
@@ -116,6 +127,8 @@ static const hone_device_vtable null_vtable = {
     .buffer_destroy = null_buffer_destroy,
     .upload = null_upload,
     .download = null_download,
+    .fetch_begin = null_fetch_begin,
+    .fetch_end = null_fetch_end,
     .program_create = null_program_create,
     .program_destroy = null_program_destroy,
     .submit = null_submit,
@@ -144,7 +157,8 @@ void hone_null_set_script(hone_device *base, const hone_null_script *script) {
     null_device *const device = (null_device *)base;
     device->script = *script;
     device->submits = 0;
-    device->creating = device->reading = device->running = 0;
+    device->creating = device->reading = device->fetching = device->running = 0;
+    device->base.ahead = script->ahead;
 }
 
 uint64_t hone_null_submits(const hone_device *base) {

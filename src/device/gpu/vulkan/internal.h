@@ -67,8 +67,9 @@
     X(QueueSubmit)
 
 // One piece of host memory that bytes pass through, with the commands that copy them.
-#define VULKAN_SLOTS      4
-#define VULKAN_SLOT_BYTES ((size_t)4 << 20)
+// A training step takes three or four: there are enough that the next steps can be queued while one runs.
+#define VULKAN_SLOTS      16
+#define VULKAN_SLOT_BYTES ((size_t)1 << 20)
 typedef struct vulkan_slot {
     VkBuffer buffer;
     VkDeviceMemory memory;
@@ -156,6 +157,11 @@ hone_status vulkan_upload(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size
                           size_t bytes, hone_error *error);
 hone_status vulkan_download(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size_t offset, void *data, size_t bytes,
                             hone_error *error);
+hone_status vulkan_fetch_create(hone_gpu_driver *driver, size_t bytes, hone_gpu_fetch **out, hone_error *error);
+void vulkan_fetch_destroy(hone_gpu_driver *driver, hone_gpu_fetch *fetch);
+hone_status vulkan_fetch_begin(hone_gpu_driver *driver, hone_gpu_fetch *fetch, const hone_gpu_range *from,
+                               hone_error *error);
+hone_status vulkan_fetch_end(hone_gpu_driver *driver, hone_gpu_fetch *fetch, void *data, hone_error *error);
 hone_status vulkan_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
                                    uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error);
 void vulkan_pipeline_destroy(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);

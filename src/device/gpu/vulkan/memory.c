@@ -32,26 +32,34 @@ static void release(vulkan_driver *vk, VkBuffer buffer, VkDeviceMemory memory) {
 }
 
 // --- slots -----------------------------------------------------------------------------------------------------------
-hone_status vulkan_make_slots(vulkan_driver *vk, hone_error *error) {
+static hone_status make_slot(vulkan_driver *vk, size_t bytes, vulkan_slot *slot, hone_error *error) {
     const VkMemoryPropertyFlags needed = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    for (size_t i = 0; i < VULKAN_SLOTS; i++) {
-        vulkan_slot *const slot = &vk->slots[i];
-        HONE_TRY(
-            vulkan_allocate(vk, VULKAN_SLOT_BYTES, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                            needed | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, needed, &slot->buffer, &slot->memory, error));
-        HONE_TRY(vulkan_check(vk, vk->MapMemory(vk->device, slot->memory, 0, VK_WHOLE_SIZE, 0, &slot->data),
-                              "mapping memory", error));
-        const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                                  .commandPool = vk->pool,
-                                                  .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                                                  .commandBufferCount = 1};
-        HONE_TRY(vulkan_check(vk, vk->AllocateCommandBuffers(vk->device, &info, &slot->commands), "commands", error));
-    }
+    HONE_TRY(vulkan_allocate(vk, bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                             needed | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, needed, &slot->buffer, &slot->memory, error));
+    HONE_TRY(vulkan_check(vk, vk->MapMemory(vk->device, slot->memory, 0, VK_WHOLE_SIZE, 0, &slot->data),
+                          "mapping memory", error));
+    const VkCommandBufferAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+                                              .commandPool = vk->pool,
+                                              .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                              .commandBufferCount = 1};
+    return vulkan_check(vk, vk->AllocateCommandBuffers(vk->device, &info, &slot->commands), "commands", error);
+}
+
+hone_status vulkan_make_slots(vulkan_driver *vk, hone_error *error) {
+    for (size_t i = 0; i < VULKAN_SLOTS; i++) HONE_TRY(make_slot(vk, VULKAN_SLOT_BYTES, &vk->slots[i], error));
     return HONE_OK;
 }
 
 void vulkan_free_slots(vulkan_driver *vk) {
     for (size_t i = 0; i < VULKAN_SLOTS; i++) release(vk, vk->slots[i].buffer, vk->slots[i].memory);
+}
+
+static hone_status begin_copy(vulkan_driver *vk, vulkan_slot *slot, hone_error *error) {
+    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
+    HONE_TRY(vulkan_check(vk, vk->BeginCommandBuffer(slot->commands, &begin), "recording a copy", error));
+    vulkan_barrier(vk, slot->commands);
+    return HONE_OK;
 }
 
 // The next slot, free, its commands begun behind a barrier.
@@ -62,10 +70,7 @@ static hone_status take_slot(vulkan_driver *vk, vulkan_slot **out, hone_error *e
         status = vulkan_wait_for(vk, slot->done, error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
-    const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
-                                            .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-    HONE_TRY(vulkan_check(vk, vk->BeginCommandBuffer(slot->commands, &begin), "recording a copy", error));
-    vulkan_barrier(vk, slot->commands);
+    HONE_TRY(begin_copy(vk, slot, error));
     *out = slot;
     return HONE_OK;
 }
@@ -154,5 +159,51 @@ hone_status vulkan_download(hone_gpu_driver *driver, hone_gpu_buffer *buffer, si
         vk->read_bytes += n;
     }
     vk->read_bytes = 0;
+    return HONE_OK;
+}
+
+// --- fetching: a slot of its own each -------------------------------------------------------------------------------
+struct hone_gpu_fetch {
+    vulkan_slot slot;
+    size_t bytes;
+};
+
+hone_status vulkan_fetch_create(hone_gpu_driver *driver, size_t bytes, hone_gpu_fetch **out, hone_error *error) {
+    hone_gpu_fetch *fetch;
+    HONE_TRY(HONE_NEW(&fetch, "reading back", error));
+    fetch->bytes = bytes;
+    const hone_status status = make_slot((vulkan_driver *)driver, bytes, &fetch->slot, error);
+    if (status != HONE_OK) {
+        vulkan_fetch_destroy(driver, fetch);
+        return status;
+    }
+    *out = fetch;
+    return HONE_OK;
+}
+
+void vulkan_fetch_destroy(hone_gpu_driver *driver, hone_gpu_fetch *fetch) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
+    if (!vk->lost) {
+        while (vulkan_wait_for(vk, fetch->slot.done, NULL) == HONE_PENDING) {
+        }
+    }
+    if (fetch->slot.commands) vk->FreeCommandBuffers(vk->device, vk->pool, 1, &fetch->slot.commands);
+    release(vk, fetch->slot.buffer, fetch->slot.memory);
+    hone_free(fetch);
+}
+
+hone_status vulkan_fetch_begin(hone_gpu_driver *driver, hone_gpu_fetch *fetch, const hone_gpu_range *from,
+                               hone_error *error) {
+    vulkan_driver *const vk = (vulkan_driver *)driver;
+    const VkBufferCopy region = {.srcOffset = from->offset, .size = fetch->bytes};
+    HONE_TRY(begin_copy(vk, &fetch->slot, error));
+    vk->CmdCopyBuffer(fetch->slot.commands, from->buffer->buffer, fetch->slot.buffer, 1, &region);
+    vulkan_barrier(vk, fetch->slot.commands);
+    return send_slot(vk, &fetch->slot, error);
+}
+
+hone_status vulkan_fetch_end(hone_gpu_driver *driver, hone_gpu_fetch *fetch, void *data, hone_error *error) {
+    HONE_TRY(vulkan_wait_for((vulkan_driver *)driver, fetch->slot.done, error));
+    memcpy(data, fetch->slot.data, fetch->bytes);
     return HONE_OK;
 }

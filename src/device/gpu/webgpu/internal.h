@@ -115,6 +115,11 @@ hone_status webgpu_upload(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size
                           size_t bytes, hone_error *error);
 hone_status webgpu_download(hone_gpu_driver *driver, hone_gpu_buffer *buffer, size_t offset, void *data, size_t bytes,
                             hone_error *error);
+hone_status webgpu_fetch_create(hone_gpu_driver *driver, size_t bytes, hone_gpu_fetch **out, hone_error *error);
+void webgpu_fetch_destroy(hone_gpu_driver *driver, hone_gpu_fetch *fetch);
+hone_status webgpu_fetch_begin(hone_gpu_driver *driver, hone_gpu_fetch *fetch, const hone_gpu_range *from,
+                               hone_error *error);
+hone_status webgpu_fetch_end(hone_gpu_driver *driver, hone_gpu_fetch *fetch, void *data, hone_error *error);
 hone_status webgpu_pipeline_create(hone_gpu_driver *driver, const hone_gpu_code *code, const char *function,
                                    uint32_t binding_count, hone_gpu_pipeline **out, hone_error *error);
 void webgpu_pipeline_destroy(hone_gpu_driver *driver, hone_gpu_pipeline *pipeline);
