@@ -80,12 +80,14 @@ static hone_status measure_product(training *t, hone_error *error) {
     return HONE_OK;
 }
 
-// A first step that makes plans and warms caches, then the measured ones, a few products before and behind each.
+// A first step that makes plans and warms caches, then the measured ones, a few products before and behind each; where the
+// next steps are queued already, as in a run on a GPU, before and behind all of them.
 static hone_status measure_steps(training *t, hone_error *error) {
     for (int64_t i = -1; i < t->settings->steps; i++) {
         hone_step_report report = {0};
         hone_status status;
-        HONE_TRY(measure_product(t, error));
+        if (hone_trainer_steps_ahead(t->trainer) == 0) HONE_TRY(measure_product(t, error));
+        if (i >= 0) hone_trainer_go_ahead(t->trainer, t->settings->steps + 1);
         const double start = hone_clock_seconds();
         CLI_WAIT(status, hone_trainer_step(t->trainer, &report, error), error);
         HONE_TRY(status);
