@@ -24,7 +24,8 @@ static const cli_option common_options[] = {
 static const cli_option device_options[] = {
     {CLI_HEADING, .help = "Where it computes"},
     {CLI_TEXT, "device", .value = "NAME", .offset = offsetof(cli_common, device),
-     .help = "auto, cpu, vulkan[:N] or webgpu[:N], as 'hone devices' lists them; auto is a GPU where there is a real one that "
+     .help = "auto, cpu, vulkan[:N] or webgpu[:N], as 'hone devices' lists them; auto is a GPU where there is a real "
+             "one that "
              "works, else the CPU (auto)"},
     {CLI_INTEGER, "threads", .value = "N", .offset = offsetof(cli_common, threads), .low = 0, .high = 1024,
      .help = "CPU threads; 0 is one a core (0)"},
