@@ -12,7 +12,7 @@ static const char *const schedule_words[] = {"linear", "constant", "cosine", NUL
 
 #define AT(member) .offset = offsetof(train_settings, member)
 
-static const cli_option options[] = {
+const cli_option train_option_table[] = {
     {CLI_HEADING, .help = "Output"},
     {CLI_TEXT, "output", 'o', .value = "RUN", AT(output), .help = "folder to make: adapter, state, metrics, report"},
     {CLI_FLAG, "resume", AT(resume),
@@ -76,7 +76,7 @@ static const cli_option options[] = {
     {CLI_HEADING, .help = "Memory and precision"},
     {CLI_FLAG, "recompute", AT(recompute), .help = "compute layers again in the backward pass instead of keeping them"},
     {CLI_SIZE, "max-memory", .value = "SIZE", AT(max_memory),
-     .help = "refuse to start if more is needed: 800M, 1.5GiB (no limit)"},
+     .help = "refuse what needs more, saying what would fit: 800M, 1.5GiB (a GPU's memory; no limit on the CPU)"},
     {CLI_CHOICE, "precision", .value = "NAME", AT(precision), .words = precision_words, .help = "auto or f32 (auto)"},
     {CLI_REFUSED, "submit-ms", .help = "has no meaning on the CPU: leave it out"},
     {CLI_REFUSED, "rescale-every",
@@ -84,7 +84,7 @@ static const cli_option options[] = {
     {CLI_END},
 };
 
-static void defaults(void *opaque) {
+void train_defaults(void *opaque) {
     train_settings *const s = opaque;
     s->save_every = 100;
     s->keep = 1;
@@ -108,7 +108,7 @@ static bool ends_with_percent(const char *text) {
 }
 
 // What the table cannot say; 0 or an exit code.
-static int check(const train_settings *s) {
+int train_check_settings(const train_settings *s) {
     double part;
     if (!s->output && (!s->dry_run || s->resume)) return cli_usage("'hone train' needs -o RUN, the folder to make");
     if (train_given(s, offsetof(train_settings, steps)) && train_given(s, offsetof(train_settings, epochs)))
@@ -155,7 +155,7 @@ static hone_status train(train_run *run, hone_error *error) {
 static int run_train(void *opaque, const char *const *arguments, size_t count) {
     (void)count;
     const train_settings *const settings = opaque;
-    const int wrong = check(settings);
+    const int wrong = train_check_settings(settings);
     if (wrong) return wrong;
     cli_interrupt_watch("\nhone: finishing the step and saving; once more stops at once\n");
     train_run run = {.settings = settings,
@@ -187,11 +187,11 @@ const cli_command cli_train = {
         "With --json each step prints "
         "{\"step\",\"loss\",\"tokens\",\"supervised\",\"lr\",\"grad_norm\",\"tokens_per_s\",\"seconds\"},\n"
         "an evaluation {\"eval_loss\",\"perplexity\",\"tokens\",\"step\"}, and the last line is {\"done\":true,...}.",
-    .options = options,
+    .options = train_option_table,
     .computes = true,
     .least = 2,
     .most = 2,
     .settings_bytes = sizeof(train_settings),
-    .defaults = defaults,
+    .defaults = train_defaults,
     .run = run_train,
 };

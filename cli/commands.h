@@ -12,6 +12,7 @@ extern const cli_command cli_generate;
 extern const cli_command cli_eval;
 extern const cli_command cli_data;
 extern const cli_command cli_tokenize;
+extern const cli_command cli_plan;
 extern const cli_command cli_info;
 extern const cli_command cli_run;
 extern const cli_command cli_ops;

@@ -8,8 +8,8 @@
 #include "commands.h"
 
 static const cli_command *const commands[] = {
-    &cli_train, &cli_generate, &cli_eval,    &cli_data,     &cli_tokenize, &cli_info,
-    &cli_run,   &cli_ops,      &cli_devices, &cli_selftest, &cli_bench,
+    &cli_train, &cli_generate, &cli_eval, &cli_data,    &cli_tokenize, &cli_plan,
+    &cli_info,  &cli_run,      &cli_ops,  &cli_devices, &cli_selftest, &cli_bench,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 

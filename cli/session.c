@@ -17,13 +17,19 @@ void cli_note_switched_off(hone_device *device) {
         cli_note("device %s: a kernel is wrong on this GPU and not used: %s", hone_device_name(device), facts.off[i]);
 }
 
+hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error) {
+    *out = NULL;
+    const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
+    hone_status status;
+    CLI_WAIT(status, hone_device_open(&description, out, error), error);
+    if (status == HONE_OK) cli_note_switched_off(*out);
+    return status;
+}
+
 hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter, cli_session *out,
                              hone_error *error) {
     *out = (cli_session){0};
-    const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
-    hone_status status;
-    CLI_WAIT(status, hone_device_open(&description, &out->device, error), error);
-    if (status == HONE_OK) cli_note_switched_off(out->device);
+    hone_status status = cli_device_open(common, &out->device, error);
     if (status == HONE_OK) CLI_WAIT(status, hone_model_open(out->device, model, &out->model, error), error);
     if (status == HONE_OK && adapter) CLI_WAIT(status, hone_lora_open(out->model, adapter, &out->lora, error), error);
     if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);

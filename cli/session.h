@@ -15,6 +15,7 @@ typedef struct cli_session {
     hone_lora *lora; // NULL without an adapter
 } cli_session;
 
+HONE_MUST_USE hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error);
 // `adapter` may be NULL. On failure nothing stays open.
 HONE_MUST_USE hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter,
                                            cli_session *out, hone_error *error);

@@ -38,7 +38,10 @@ typedef struct train_settings {
 typedef struct train_run {
     const train_settings *settings;
     const char *model_path, *data_path;
-    cli_session session;
+    hone_device *device; // what is computed on
+    cli_session session; // on it; while only planning, on one that counts
+    hone_train_bytes bytes;
+    uint64_t limit;             // of memory; 0: not known
     hone_dataset *data, *valid; // valid may be NULL
     hone_train_options options;
     hone_lora_options lora_options;
@@ -59,16 +62,52 @@ typedef struct train_run {
     bool unheard; // standard output takes no more
 } train_run;
 
+// What hone plan shares with hone train.
+extern const cli_option train_option_table[];
+void train_defaults(void *settings);
+// What the table cannot say; 0 or an exit code.
+int train_check_settings(const train_settings *settings);
+
 // Whether the option was on the command line.
 bool train_given(const train_settings *settings, size_t offset);
 
-// Everything up to the first step; nothing is written. On failure train_close cleans up.
+// Everything up to the first step; nothing is written. What does not fit is refused before anything is allocated on the
+// device. On failure train_close cleans up.
 HONE_MUST_USE hone_status train_prepare(train_run *run, hone_error *error);
+// The plan alone. Without a data path it is made for invented rows.
+HONE_MUST_USE hone_status train_prepare_plan(train_run *run, hone_error *error);
 void train_print_plan(const train_run *run);
 HONE_MUST_USE hone_status train_print_plan_json(const train_run *run, hone_error *error);
 void train_close(train_run *run);
-// Memory by kind, of all that the run makes.
-hone_train_bytes train_bytes(const train_run *run);
+
+// --- parts of the plan
+HONE_MUST_USE hone_status train_make_trainers(const train_run *run, const hone_train_options *wanted,
+                                              const hone_dataset *data, const hone_dataset *valid,
+                                              hone_trainer **trainer, hone_trainer **evaluator, hone_error *error);
+size_t train_longest_row(const hone_dataset *data);
+// One batch of rows of --sequence tokens, all learnt.
+HONE_MUST_USE hone_status train_invent_data(train_run *run, hone_error *error);
+// Trainers on the session's device; fills run->bytes and run->limit.
+HONE_MUST_USE hone_status train_plan(train_run *run, hone_error *error);
+// HONE_OUT_OF_MEMORY, saying what would fit.
+HONE_MUST_USE hone_status train_check_memory(const train_run *run, hone_error *error);
+// Memory could not be had though the plan was within the limit: adds to the error what would need less. On a plan's session.
+void train_advise(const train_run *run, hone_error *error);
+void train_print_memory(const train_run *run, bool by_kind);
+void train_bytes_json(const train_run *run, cli_json *json);
+
+// Options that a run could have instead, and what they were found to need.
+typedef struct train_choice {
+    bool recompute;
+    int64_t batch, accumulate, sequence;
+    uint64_t bytes;
+} train_choice;
+#define TRAIN_MOST_CHOICES 4
+// Those that fit, each planned: layers recomputed (and, if need be, a smaller batch), the largest smaller batch, the longest shorter rows, or all together.
+// None: the least that was tried is the last of `choices`, where the batch may be changed.
+size_t train_find_choices(const train_run *run, uint64_t limit, train_choice choices[TRAIN_MOST_CHOICES]);
+// "--batch 4 --accumulate 2"
+const char *train_choice_text(const train_run *run, const train_choice *choice, char *text, size_t size);
 
 // The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then.
 HONE_MUST_USE hone_status train_loop(train_run *run, hone_error *error);

@@ -257,6 +257,7 @@ static hone_status print_done_json(const train_run *run, const char *adapter, do
     cli_json_integer(&json, "truncated_rows", (int64_t)run->data->statistics.truncated);
     cli_json_integer(&json, "skipped_rows", (int64_t)run->data->statistics.skipped);
     cli_json_integer(&json, "peak_bytes", (int64_t)hone_process_peak_bytes());
+    cli_json_integer(&json, "device_peak_bytes", (int64_t)hone_device_memory_read(run->device).peak);
     return cli_json_print(&json, error);
 }
 

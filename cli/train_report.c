@@ -48,7 +48,7 @@ static void add_optimiser(train_run *run) {
 void train_fill_fields(train_run *run) {
     const hone_model_config *const c = hone_model_shape(run->session.model);
     const hone_dataset_statistics *const s = &run->data->statistics;
-    const hone_train_bytes bytes = train_bytes(run);
+    const hone_train_bytes *const bytes = &run->bytes;
     run->field_count = 0;
     add(run, "Model", "%s", run->model_path);
     add(run, "", "%s, %s, %lld layers of width %lld, %s parameters", c->name[0] ? c->name : "no name", c->architecture,
@@ -62,8 +62,10 @@ void train_fill_fields(train_run *run) {
         add(run, "Validation", "%s: %s rows", run->settings->valid, cli_count((int64_t)run->valid->row_count));
     add_adapter(run);
     add_optimiser(run);
-    add(run, "Memory", "%s: weights %s, adapter %s, activations %s, other %s", cli_bytes(bytes.total),
-        cli_bytes(bytes.weights), cli_bytes(bytes.adapter), cli_bytes(bytes.activations), cli_bytes(bytes.scratch));
+    add(run, "Memory", "%s: weights %s, adapter with gradients and moments %s, activations %s, other %s",
+        cli_bytes(bytes->total), cli_bytes(bytes->weights),
+        cli_bytes(bytes->adapter + bytes->gradients + bytes->moments), cli_bytes(bytes->saved + bytes->temporaries),
+        cli_bytes(bytes->head + bytes->inputs + bytes->working + bytes->staging));
     add(run, "Device", "%s, %s", hone_device_name(run->session.device), hone_device_detail(run->session.device));
     add(run, "Version", "hone %s", HONE_VERSION);
 }

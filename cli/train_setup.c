@@ -84,14 +84,6 @@ static hone_status train_options(train_run *run, hone_error *error) {
     return lora_options(run, fresh, error);
 }
 
-static size_t longest_row(const hone_dataset *data) {
-    size_t longest = 0;
-    for (size_t i = 0; i < data->row_count; i++) {
-        if (data->rows[i].length > longest) longest = data->rows[i].length;
-    }
-    return longest;
-}
-
 static hone_status count_steps(train_run *run, int64_t *steps, hone_error *error) {
     const hone_train_options *const o = &run->options;
     *steps = o->steps;
@@ -149,43 +141,6 @@ static hone_status open_lora(train_run *run, hone_error *error) {
     return status;
 }
 
-// The trainer evaluates rows up to the longest that it trains; for longer ones there is a second that only evaluates, on
-// the same model and adapter.
-static hone_status open_trainers(train_run *run, hone_error *error) {
-    hone_model *const model = run->session.model;
-    hone_status status;
-    run->options.max_bytes = (size_t)run->settings->max_memory;
-    CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->data, &run->options, &run->trainer, error),
-             error);
-    if (status == HONE_OUT_OF_MEMORY && run->options.max_bytes) hone_error_prefix(error, "--max-memory");
-    if (status != HONE_OK || !run->valid || longest_row(run->valid) <= longest_row(run->data)) return status;
-    const hone_train_options options = {.batch = run->options.batch, .evaluate_only = true, .in_order = true};
-    CLI_WAIT(status, hone_trainer_create(model, run->session.lora, run->valid, &options, &run->evaluator, error),
-             error);
-    return status;
-}
-
-hone_train_bytes train_bytes(const train_run *run) {
-    hone_train_bytes bytes = hone_trainer_bytes(run->trainer);
-    if (run->evaluator) {
-        const hone_train_bytes more = hone_trainer_bytes(run->evaluator);
-        bytes.activations += more.activations;
-        bytes.scratch += more.scratch;
-        bytes.total += more.activations + more.scratch;
-    }
-    return bytes;
-}
-
-static hone_status check_memory(const train_run *run, hone_error *error) {
-    const uint64_t most = run->settings->max_memory;
-    const uint64_t needed = train_bytes(run).total;
-    HONE_FAIL_IF(
-        most > 0 && needed > most, error, OUT_OF_MEMORY,
-        "training needs %s, --max-memory is %s: use a smaller --batch or --sequence, a lower --rank, or --recompute",
-        cli_bytes(needed), cli_bytes(most));
-    return HONE_OK;
-}
-
 static hone_status load_state(train_run *run, hone_error *error) {
     char *state = NULL;
     hone_status status;
@@ -195,15 +150,57 @@ static hone_status load_state(train_run *run, hone_error *error) {
     return status;
 }
 
-hone_status train_prepare(train_run *run, hone_error *error) {
-    const train_settings *const s = run->settings;
+static hone_status open_counting(train_run *run, hone_error *error) {
+    hone_status status;
+    HONE_TRY(hone_device_open_counting(run->device, &run->session.device, error));
+    CLI_WAIT(status, hone_model_open(run->session.device, run->model_path, &run->session.model, error), error);
+    return status;
+}
+
+// On the device that only counts: no weight is read, nothing is allocated on the device.
+hone_status train_prepare_plan(train_run *run, hone_error *error) {
     HONE_TRY(train_options(run, error));
-    HONE_TRY(cli_session_open(&s->common, run->model_path, NULL, &run->session, error));
-    HONE_TRY(scan_data(run, error));
+    HONE_TRY(cli_device_open(&run->settings->common, &run->device, error));
+    HONE_TRY(open_counting(run, error));
+    HONE_TRY(run->data_path ? scan_data(run, error) : train_invent_data(run, error));
     HONE_TRY(set_warmup(run, error));
     HONE_TRY(open_lora(run, error));
-    HONE_TRY(open_trainers(run, error));
-    HONE_TRY(check_memory(run, error));
+    HONE_TRY(train_plan(run, error));
+    return train_check_memory(run, error);
+}
+
+static void drop_plan(train_run *run) {
+    hone_trainer_destroy(run->evaluator);
+    hone_trainer_destroy(run->trainer);
+    run->trainer = run->evaluator = NULL;
+    if (run->session.device == run->device) run->session.device = NULL; // closed on its own
+    cli_session_close(&run->session);
+}
+
+static hone_status make_all(train_run *run, hone_error *error) {
+    hone_status status;
+    run->session.device = run->device;
+    CLI_WAIT(status, hone_model_open(run->device, run->model_path, &run->session.model, error), error);
+    HONE_TRY(status);
+    HONE_TRY(open_lora(run, error));
+    return train_make_trainers(run, &run->options, run->data, run->valid, &run->trainer, &run->evaluator, error);
+}
+
+// The device has less than it says, or does not say: what would need less is found on one that counts.
+static void advise(train_run *run, hone_error *error) {
+    hone_error second = {0};
+    drop_plan(run);
+    if (open_counting(run, &second) == HONE_OK && open_lora(run, &second) == HONE_OK) train_advise(run, error);
+}
+
+hone_status train_prepare(train_run *run, hone_error *error) {
+    const train_settings *const s = run->settings;
+    HONE_TRY(train_prepare_plan(run, error));
+    if (s->dry_run && !s->resume) return HONE_OK;
+    drop_plan(run);
+    const hone_status status = make_all(run, error);
+    if (status == HONE_OUT_OF_MEMORY) advise(run, error);
+    HONE_TRY(status);
     if (s->resume) HONE_TRY(load_state(run, error));
     if (s->profile) cli_profile_open(&run->profile, run->session.device, run->trainer);
     return cli_interrupted() ? cli_stopped(error) : HONE_OK;
@@ -212,57 +209,8 @@ hone_status train_prepare(train_run *run, hone_error *error) {
 void train_close(train_run *run) {
     cli_profile_close(&run->profile);
     hone_run_folder_close(run->folder);
-    hone_trainer_destroy(run->evaluator);
-    hone_trainer_destroy(run->trainer);
+    drop_plan(run);
     hone_dataset_destroy(run->data);
     hone_dataset_destroy(run->valid);
-    cli_session_close(&run->session);
-}
-
-// --- the plan, printed ----------------------------------------------------------------------------------------------------
-
-void train_print_plan(const train_run *run) {
-    const hone_model_config *const c = hone_model_shape(run->session.model);
-    const hone_train_options *const o = hone_trainer_options(run->trainer);
-    const hone_train_bytes bytes = train_bytes(run);
-    printf("model    %s: %s, %lld layers of width %lld, %s parameters\n", run->model_path, c->architecture,
-           (long long)c->layers, (long long)c->width, cli_short_count((double)c->parameters));
-    printf("device   %s, %s\n", hone_device_name(run->session.device), hone_device_detail(run->session.device));
-    cli_data_print(run->data);
-    if (run->valid)
-        printf("valid    %s rows, %s tokens, %s counted\n", cli_count((int64_t)run->valid->row_count),
-               cli_count((int64_t)run->valid->token_count), cli_count((int64_t)run->valid->statistics.supervised));
-    printf("adapter  %s parameters", cli_count((int64_t)hone_lora_parameters(run->session.lora)));
-    if (run->settings->init_adapter) {
-        printf(", from %s\n", run->settings->init_adapter);
-    } else {
-        const double alpha = run->lora_options.alpha > 0 ? run->lora_options.alpha : 2.0 * run->lora_options.rank;
-        printf(", rank %d, alpha %g\n", run->lora_options.rank, alpha);
-    }
-    printf("memory   %s: weights %s, adapter %s, activations %s, other %s\n", cli_bytes(bytes.total),
-           cli_bytes(bytes.weights), cli_bytes(bytes.adapter), cli_bytes(bytes.activations), cli_bytes(bytes.scratch));
-    printf("steps    %s of %s x %s rows, %.4g epochs", cli_count(o->steps), cli_count(o->accumulate),
-           cli_count(o->batch), o->epochs);
-    const int64_t done = hone_trainer_done_steps(run->trainer);
-    if (done > 0) printf("; %s are done", cli_count(done));
-    printf("\n");
-}
-
-hone_status train_print_plan_json(const train_run *run, hone_error *error) {
-    const hone_train_options *const o = hone_trainer_options(run->trainer);
-    const hone_train_bytes bytes = train_bytes(run);
-    cli_json json = {0};
-    cli_json_bool(&json, "dry_run", true);
-    cli_data_json(&json, run->data);
-    cli_json_integer(&json, "valid_rows", run->valid ? (int64_t)run->valid->row_count : 0);
-    cli_json_integer(&json, "steps", o->steps);
-    cli_json_number(&json, "epochs", o->epochs);
-    cli_json_integer(&json, "warmup", o->warmup);
-    cli_json_integer(&json, "adapter_parameters", (int64_t)hone_lora_parameters(run->session.lora));
-    cli_json_integer(&json, "weights_bytes", (int64_t)bytes.weights);
-    cli_json_integer(&json, "adapter_bytes", (int64_t)bytes.adapter);
-    cli_json_integer(&json, "activations_bytes", (int64_t)bytes.activations);
-    cli_json_integer(&json, "scratch_bytes", (int64_t)bytes.scratch);
-    cli_json_integer(&json, "total_bytes", (int64_t)bytes.total);
-    return cli_json_print(&json, error);
+    hone_device_close(run->device);
 }

@@ -92,11 +92,25 @@ HONE_API HONE_MUST_USE hone_status hone_buffer_upload(hone_buffer *buffer, size_
 // May return HONE_PENDING: call again with the same arguments until it is done.
 HONE_API HONE_MUST_USE hone_status hone_buffer_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes,
                                                         hone_error *error);
-// Memory held by all buffers of the device, and their number. Tests watch that both stay constant.
 // Device memory is made of pieces of so many bytes, which no value may straddle: give it to hone_plan_options as
 // max_arena_bytes. 0: there is no such limit.
 HONE_API size_t hone_device_piece_bytes(const hone_device *device);
+// Memory held by all buffers of the device, and their number. Tests watch that both stay constant.
 HONE_API void hone_device_usage(const hone_device *device, size_t *bytes, size_t *buffers);
+
+// All memory of the device that hone knows of.
+typedef struct hone_device_memory {
+    size_t buffers; // held now
+    size_t working; // held now by programs, arenas not counted
+    size_t staging; // the driver's, for copies
+    size_t peak;    // the most of all three together
+} hone_device_memory;
+HONE_API hone_device_memory hone_device_memory_read(const hone_device *device);
+
+// A device that only counts what `like` would hold: its buffers have no memory, uploads go nowhere, programs take no memory
+// and cannot run. Models and trainers that are opened on it say what they need, without reading a weight. `like` must
+// outlive it.
+HONE_API HONE_MUST_USE hone_status hone_device_open_counting(hone_device *like, hone_device **out, hone_error *error);
 
 #ifdef __cplusplus
 }

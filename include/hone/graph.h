@@ -97,6 +97,7 @@ typedef struct hone_plan_bytes {
     size_t state;
     size_t temporaries; // the arena: the peak of what lives at one time, with placement losses
     size_t lower_bound; // the peak of what lives at one time, without them
+    size_t saved;       // of the temporaries: made in the first segment, read in the last (two segments apart or more)
     size_t nodes;       // to run, recomputed ones included
     size_t recomputed;
 } hone_plan_bytes;

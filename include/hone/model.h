@@ -88,6 +88,9 @@ typedef struct hone_generator hone_generator;
 HONE_API HONE_MUST_USE hone_status hone_generator_create(hone_model *model, const hone_lora *lora, int64_t context,
                                                          hone_generator **out, hone_error *error);
 HONE_API void hone_generator_destroy(hone_generator *generator);
+// Device memory of the key/value cache, and of all that the generator takes once it has read and chosen tokens.
+HONE_API HONE_MUST_USE hone_status hone_generator_bytes(const hone_generator *generator, size_t *cache, size_t *total,
+                                                        hone_error *error);
 // Appends tokens to what has been read. May return HONE_PENDING: call again with the same arguments.
 // More than fit into the context is HONE_INVALID_ARGUMENT.
 HONE_API HONE_MUST_USE hone_status hone_generator_feed(hone_generator *generator, const int32_t *tokens, size_t count,

@@ -34,7 +34,9 @@ typedef struct hone_train_options {
     bool in_order;            // rows as in the file, instead of shuffled anew each epoch
     hone_recompute recompute; // HONE_RECOMPUTE_CHEAP, or _LAYERS for least memory
     size_t max_bytes;         // refuse, before activations are allocated, what needs more in all; 0 = no limit
-    bool evaluate_only;       // no gradients, no moments: only hone_trainer_evaluate may be called
+    const hone_dataset
+        *evaluated;     // what hone_trainer_evaluate will be given: its programs are counted too; may be NULL
+    bool evaluate_only; // no gradients, no moments: only hone_trainer_evaluate may be called
 } hone_train_options;
 
 // What happened in one optimiser step.
@@ -93,12 +95,19 @@ HONE_API HONE_MUST_USE hone_status hone_state_read_options(const char *path, hon
 HONE_API HONE_MUST_USE hone_status hone_trainer_save_adapter(hone_trainer *trainer, const char *folder,
                                                              hone_error *error);
 
-// Bytes by kind, known before anything but the weights is allocated.
+// Bytes of device memory by kind, known before anything but weights and adapter is allocated; on a device that only counts
+// (hone_device_open_counting) before anything at all is.
 typedef struct hone_train_bytes {
     size_t weights;
-    size_t adapter;     // parameters, gradients and both moments
-    size_t activations; // the arena of the largest batch
-    size_t scratch;     // batch inputs, working memory of operators
+    size_t adapter;     // parameters
+    size_t gradients;   // of them, summed over micro-batches
+    size_t moments;     // both
+    size_t saved;       // activations that the backward pass reads
+    size_t temporaries; // the rest of the arena
+    size_t head;        // the gradient that the head leaves for the backward pass; its logits are temporaries
+    size_t inputs;      // batch, rotary tables, metrics
+    size_t working;     // of operators and for parameters of dispatches, by all programs that will be there
+    size_t staging;     // the driver's, for copies
     size_t total;
 } hone_train_bytes;
 HONE_API hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer);

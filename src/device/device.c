@@ -131,21 +131,52 @@ void hone_device_usage(const hone_device *device, size_t *bytes, size_t *buffers
     if (buffers) *buffers = device->buffers;
 }
 
-hone_status hone_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
-                               hone_error *error) {
+hone_device_memory hone_device_memory_read(const hone_device *device) {
+    return (hone_device_memory){
+        .buffers = device->bytes, .working = device->working, .staging = device->staging, .peak = device->peak};
+}
+
+void hone_device_note_peak(hone_device *device) {
+    const size_t held = device->bytes + device->working + device->staging;
+    if (held > device->peak) device->peak = held;
+}
+
+hone_status hone_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                hone_error *error) {
     *out = NULL;
-    HONE_TRY(device->vtable->buffer_create(device, bytes, what, out, error));
+    HONE_TRY(device->vtable->buffer_declare(device, bytes, what, out, error));
     (*out)->device = device;
     (*out)->bytes = bytes;
-    device->bytes += bytes;
-    device->buffers++;
     return HONE_OK;
+}
+
+hone_status hone_buffer_commit(hone_buffer *buffer, const char *what, hone_error *error) {
+    hone_device *const device = buffer->device;
+    if (buffer->committed) return HONE_OK;
+    HONE_TRY(device->vtable->buffer_commit(device, buffer, what, error));
+    buffer->committed = true;
+    device->bytes += buffer->bytes;
+    device->buffers++;
+    hone_device_note_peak(device);
+    return HONE_OK;
+}
+
+hone_status hone_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                               hone_error *error) {
+    HONE_TRY(hone_buffer_declare(device, bytes, what, out, error));
+    const hone_status status = hone_buffer_commit(*out, what, error);
+    if (status == HONE_OK) return HONE_OK;
+    hone_buffer_destroy(*out);
+    *out = NULL;
+    return status;
 }
 
 void hone_buffer_destroy(hone_buffer *buffer) {
     if (!buffer) return;
-    buffer->device->bytes -= buffer->bytes;
-    buffer->device->buffers--;
+    if (buffer->committed) {
+        buffer->device->bytes -= buffer->bytes;
+        buffer->device->buffers--;
+    }
     buffer->device->vtable->buffer_destroy(buffer);
 }
 
@@ -224,12 +255,22 @@ static hone_status check_bindings(const hone_plan *plan, hone_device *device, ho
     return HONE_OK;
 }
 
+static void note_ready(hone_program *program) {
+    program->ready = true;
+    program->device->working += program->working;
+    hone_device_note_peak(program->device);
+}
+
+hone_status hone_program_bytes(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error) {
+    return device->vtable->program_bytes(device, plan, out, error);
+}
+
 hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                 hone_error *error) {
     if (*out && (*out)->ready) return HONE_OK;
     if (*out) { // going on after HONE_PENDING
         const hone_status more = device->vtable->program_create(device, plan, (*out)->arena, out, error);
-        (*out)->ready = more == HONE_OK;
+        if (more == HONE_OK) note_ready(*out);
         return more;
     }
     HONE_TRY(check_bindings(plan, device, error));
@@ -241,7 +282,7 @@ hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone
     const hone_status status = device->vtable->program_create(device, plan, arena ? arena : own, out, error);
     if (*out) {
         (*out)->owns_arena = own != NULL;
-        (*out)->ready = status == HONE_OK;
+        if (status == HONE_OK) note_ready(*out);
     } else {
         hone_buffer_destroy(own);
     }
@@ -251,6 +292,7 @@ hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone
 void hone_program_destroy(hone_program *program) {
     if (!program) return;
     hone_buffer *const arena = program->owns_arena ? program->arena : NULL;
+    if (program->ready) program->device->working -= program->working;
     program->device->vtable->program_destroy(program);
     hone_buffer_destroy(arena);
 }

@@ -15,9 +15,10 @@ typedef struct hone_device_vtable {
     // Frees the device; all its buffers and programs are gone by then.
     void (*close)(hone_device *device);
 
-    // --- buffers: created zeroed; the fields `device` and `bytes` are filled in by the caller
-    hone_status (*buffer_create)(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
-                                 hone_error *error);
+    // --- buffers: the object, whose fields `device` and `bytes` are filled in by the caller; then its memory, zeroed
+    hone_status (*buffer_declare)(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                  hone_error *error);
+    hone_status (*buffer_commit)(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error);
     void (*buffer_destroy)(hone_buffer *buffer);
     hone_status (*upload)(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
     // May return HONE_PENDING.
@@ -30,10 +31,12 @@ typedef struct hone_device_vtable {
     // May return HONE_PENDING; then the bytes are in fetch->data.
     hone_status (*fetch_end)(hone_fetch *fetch, hone_error *error);
 
-    // --- programs: `plan` has been checked; `arena` is large enough. May return HONE_PENDING.
+    // --- programs: `plan` has been checked; `arena` is large enough. May return HONE_PENDING. Sets `working`.
     hone_status (*program_create)(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                   hone_error *error);
     void (*program_destroy)(hone_program *program);
+    // The working memory that program_create would take. Buffers of the plan need no memory, and the arena is not there.
+    hone_status (*program_bytes)(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error);
     hone_status (*submit)(hone_program *program, int segment, const double *live, size_t live_count, hone_error *error);
     // May return HONE_PENDING.
     hone_status (*wait)(hone_program *program, hone_error *error);
@@ -60,6 +63,9 @@ struct hone_device {
     int padding;              // sequence lengths are padded to a multiple of this
     size_t piece_bytes;       // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
     size_t bytes, buffers;    // held now
+    size_t working, staging;  // held now: by programs; by the driver
+    size_t peak;              // the most of all of these together
+    bool counts_only;         // see hone_device_open_counting
     hone_trace_report *trace; // may be NULL
     void *trace_context;
     int ahead; // steps worth queueing before the results of one are read; 0: submit has done the work
@@ -69,6 +75,7 @@ struct hone_buffer {
     hone_device *device;
     size_t bytes;
     void *data; // host address where the device has one (cpu, null); NULL otherwise
+    bool committed;
 };
 
 struct hone_program {
@@ -76,7 +83,8 @@ struct hone_program {
     const hone_plan *plan;
     hone_buffer *arena;
     bool owns_arena;
-    bool ready; // program_create has said HONE_OK
+    bool ready;     // program_create has said HONE_OK
+    size_t working; // bytes of working memory, beside the arena
 };
 
 // Reads a few bytes back without a stall: the copy takes its turn in the queue when it is begun, what is submitted later
@@ -94,6 +102,16 @@ void hone_fetch_destroy(hone_fetch *fetch); // NULL is allowed
 HONE_MUST_USE hone_status hone_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error);
 // May return HONE_PENDING: call again.
 HONE_MUST_USE hone_status hone_fetch_end(hone_fetch *fetch, hone_error *error);
+
+// A buffer without memory, which plans can name; commit gives it its memory. hone_buffer_create does both.
+HONE_MUST_USE hone_status hone_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                              hone_error *error);
+HONE_MUST_USE hone_status hone_buffer_commit(hone_buffer *buffer, const char *what, hone_error *error);
+// The working memory of a program of this plan, arena not counted.
+HONE_MUST_USE hone_status hone_program_bytes(hone_device *device, const hone_plan *plan, size_t *out,
+                                             hone_error *error);
+// To be called when bytes, working or staging have grown.
+void hone_device_note_peak(hone_device *device);
 
 HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
                                         hone_error *error);

@@ -302,6 +302,18 @@ static void count_outside(hone_plan *plan) {
     }
 }
 
+// What a forward pass leaves behind for the backward pass.
+static void count_saved(hone_plan *plan) {
+    const int last = plan->segment_count - 1;
+    for (size_t v = 1; v < plan->value_count && last >= 2; v++) {
+        const hone_plan_value *const value = &plan->values[v];
+        if (value->storage != HONE_STORAGE_TEMPORARY || value->root != v) continue;
+        if (value->first < plan->segment_first[1] && value->last >= plan->segment_first[last])
+            plan->bytes.saved +=
+                (value->bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+    }
+}
+
 static hone_status make(planner *p, hone_error *error) {
     hone_graph *const graph = p->graph;
     hone_plan *const plan = p->plan;
@@ -320,7 +332,9 @@ static hone_status make(planner *p, hone_error *error) {
     find_lifetimes(plan);
     join_in_place(plan);
     count_outside(plan);
-    return hone_plan_place(plan, p->options.max_arena_bytes, error);
+    HONE_TRY(hone_plan_place(plan, p->options.max_arena_bytes, error));
+    count_saved(plan);
+    return HONE_OK;
 }
 
 hone_status hone_plan_create(hone_graph *graph, const hone_plan_options *options, hone_plan **out, hone_error *error) {

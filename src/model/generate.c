@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "device/device.h"
 #include "model/model.h"
 
 #define PIECE 64 // tokens of a prompt that are read at once; the last piece is padded with tokens that are overwritten
@@ -120,8 +121,9 @@ static hone_status create(hone_generator *generator, hone_error *error) {
     HONE_TRY(hone_buffer_create(device, 2 * (size_t)c->layers * generator->cache_bytes, "the key/value cache",
                                 &generator->caches, error));
     HONE_TRY(hone_buffer_create(device, 4 * INPUT_STRIDE, "generation inputs", &generator->inputs, error));
-    HONE_TRY(
-        hone_rope_tables(generator->model, generator->context + PIECE, &generator->tables, &generator->sines, error));
+    const int64_t positions = generator->context + PIECE;
+    HONE_TRY(hone_rope_tables_declare(generator->model, positions, &generator->tables, &generator->sines, error));
+    HONE_TRY(hone_rope_tables_fill(generator->model, positions, generator->tables, error));
     HONE_TRY(HONE_NEW_ARRAY(&generator->logits, (size_t)c->vocabulary, "logits", error));
     HONE_TRY(HONE_NEW_ARRAY(&generator->order, (size_t)c->vocabulary, "the sampler", error));
     HONE_TRY(make_runner(generator, &generator->piece, PIECE, error));
@@ -158,6 +160,21 @@ void hone_generator_destroy(hone_generator *generator) {
     hone_free(generator->logits);
     hone_free(generator->order);
     hone_free(generator);
+}
+
+static hone_status add_runner(hone_device *device, const runner *run, size_t *bytes, hone_error *error) {
+    size_t working = 0;
+    HONE_TRY(hone_program_bytes(device, run->plan, &working, error));
+    *bytes += hone_plan_measure(run->plan).temporaries + working;
+    return HONE_OK;
+}
+
+hone_status hone_generator_bytes(const hone_generator *generator, size_t *cache, size_t *total, hone_error *error) {
+    hone_device *const device = generator->model->device;
+    *cache = hone_buffer_bytes(generator->caches);
+    *total = *cache + hone_buffer_bytes(generator->inputs) + hone_buffer_bytes(generator->tables);
+    HONE_TRY(add_runner(device, &generator->piece, total, error));
+    return add_runner(device, &generator->single, total, error);
 }
 
 void hone_generator_rewind(hone_generator *generator, size_t count) {

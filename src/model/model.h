@@ -72,9 +72,11 @@ hone_value hone_weight_rows(hone_graph *graph, const hone_weight *weight, hone_v
 hone_value hone_weight_constant(hone_graph *graph, const hone_weight *weight);
 
 // cos and sin of all angles, [positions, rope_columns / 2] each, computed in fp64: one buffer, cosines first, sines at
-// *sines_offset.
-HONE_MUST_USE hone_status hone_rope_tables(const hone_model *model, int64_t positions, hone_buffer **out,
-                                           size_t *sines_offset, hone_error *error);
+// *sines_offset. Its memory and values come with fill.
+HONE_MUST_USE hone_status hone_rope_tables_declare(const hone_model *model, int64_t positions, hone_buffer **out,
+                                                   size_t *sines_offset, hone_error *error);
+HONE_MUST_USE hone_status hone_rope_tables_fill(const hone_model *model, int64_t positions, hone_buffer *tables,
+                                                hone_error *error);
 
 // --- LoRA ------------------------------------------------------------------------------------------------------------
 typedef struct hone_lora_entry {

@@ -141,6 +141,7 @@ static hone_status load_vector(loader *load, const hone_gguf_tensor *tensor, hon
     out->dtype = HONE_DTYPE_F32;
     load->model->config.parameters += (uint64_t)out->columns;
     HONE_TRY(hone_buffer_create(load->model->device, bytes, out->name, &out->buffer, error));
+    if (load->model->device->counts_only) return HONE_OK;
     HONE_TRY(want_room(&load->staging, &load->staging_bytes, bytes, "room to convert tensors", error));
     HONE_TRY(hone_gguf_read_floats(load->gguf, tensor, load->staging, error));
     XXH64_update(load->hash, load->staging, bytes);
@@ -166,6 +167,7 @@ static hone_status load_weight(loader *load, const char *name, int64_t rows, int
     HONE_TRY(hone_buffer_create(load->model->device, bytes, name, &out->buffer, error));
     load->model->config.parameters += (uint64_t)rows * (uint64_t)columns;
     load->model->config.layer_parameters += (uint64_t)rows * (uint64_t)columns;
+    if (load->model->device->counts_only) return HONE_OK;
     if (out->buffer->data) return fill(load, tensor, out, out->buffer->data, error);
     HONE_TRY(want_room(&load->staging, &load->staging_bytes, bytes, "room to convert tensors", error));
     HONE_TRY(fill(load, tensor, out, load->staging, error));
@@ -328,12 +330,19 @@ hone_value hone_weight_rows(hone_graph *graph, const hone_weight *w, hone_value 
                      HONE_T(c.codes), HONE_T(c.scales), optional(c.minimums), HONE_T(indices), HONE_I(w->layout.group));
 }
 
-hone_status hone_rope_tables(const hone_model *model, int64_t positions, hone_buffer **out, size_t *sines_offset,
-                             hone_error *error) {
+hone_status hone_rope_tables_declare(const hone_model *model, int64_t positions, hone_buffer **out,
+                                     size_t *sines_offset, hone_error *error) {
+    *sines_offset = aligned((size_t)positions * (size_t)(model->config.rope_columns / 2) * sizeof(float));
+    return hone_buffer_declare(model->device, 2 * *sines_offset, "rotary tables", out, error);
+}
+
+hone_status hone_rope_tables_fill(const hone_model *model, int64_t positions, hone_buffer *tables, hone_error *error) {
     const hone_model_config *const c = &model->config;
     const int64_t half = c->rope_columns / 2;
-    const size_t table = aligned((size_t)positions * (size_t)half * sizeof(float));
+    const size_t table = hone_buffer_bytes(tables) / 2;
     float *values;
+    HONE_TRY(hone_buffer_commit(tables, "rotary tables", error));
+    if (model->device->counts_only) return HONE_OK;
     HONE_TRY(hone_allocate(2, table, "rotary tables", (void **)&values, error));
     float *const sines = values + table / sizeof(float);
     for (int64_t i = 0; i < half; i++) {
@@ -344,9 +353,7 @@ hone_status hone_rope_tables(const hone_model *model, int64_t positions, hone_bu
             sines[p * half + i] = (float)sin((double)p * frequency);
         }
     }
-    hone_status status = hone_buffer_create(model->device, 2 * table, "rotary tables", out, error);
-    if (status == HONE_OK) status = hone_buffer_upload(*out, 0, values, 2 * table, error);
+    const hone_status status = hone_buffer_upload(tables, 0, values, 2 * table, error);
     hone_free(values);
-    *sines_offset = table;
     return status;
 }

@@ -5,17 +5,23 @@
 
 #include "train/trainer.h"
 
+hone_status hone_trainer_evaluation_order(const hone_trainer *trainer, const hone_dataset *data, hone_order *out,
+                                          hone_error *error) {
+    hone_train_options options = trainer->options;
+    options.in_order = true;
+    options.pack = true;
+    HONE_TRY(hone_order_create(data, &options, out, error));
+    out->pack_tokens = trainer->batch.capacity;
+    return HONE_OK;
+}
+
 // Rows longer than any that training has would not fit the buffers: they are refused before anything runs.
 static hone_status begin(hone_trainer *trainer, const hone_dataset *data, hone_error *error) {
     HONE_FAIL_IF(trainer->phase != HONE_PHASE_IDLE, error, INVALID_ARGUMENT, "a training step is in progress");
     for (int i = 0; i <= HONE_EVAL_BEHIND; i++) { // an evaluation before this one may have failed
         while (trainer->eval_loss[i]->begun) HONE_TRY(hone_fetch_end(trainer->eval_loss[i], error));
     }
-    hone_train_options options = trainer->options;
-    options.in_order = true;
-    options.pack = true;
-    HONE_TRY(hone_order_create(data, &options, &trainer->eval_order, error));
-    trainer->eval_order.pack_tokens = trainer->batch.capacity;
+    HONE_TRY(hone_trainer_evaluation_order(trainer, data, &trainer->eval_order, error));
     trainer->eval_supervised = 0;
     for (size_t i = 0; i < data->row_count; i++) {
         const hone_dataset_row *const row = &data->rows[i];

@@ -54,6 +54,10 @@ typedef struct hone_step_shape {
     bool backward;  // false: loss only
 } hone_step_shape;
 
+static inline bool hone_step_shape_same(hone_step_shape a, hone_step_shape b) {
+    return a.tokens == b.tokens && a.chunk == b.chunk && a.backward == b.backward;
+}
+
 typedef struct hone_step_plan {
     hone_step_shape shape;
     hone_graph *graph;

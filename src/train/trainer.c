@@ -81,66 +81,49 @@ static hone_status create_fetches(hone_trainer *trainer, hone_error *error) {
     return HONE_OK;
 }
 
-static hone_status create_buffers(hone_trainer *trainer, int64_t tokens, hone_error *error) {
+// The trainer's buffers, of which nothing takes memory before all of it has been counted.
+static hone_status declare_buffers(hone_trainer *trainer, int64_t tokens, hone_error *error) {
     hone_device *const device = trainer->model->device;
     hone_step_buffers *const b = &trainer->buffers;
     b->stride = trainer->batch.stride * sizeof(int32_t);
-    HONE_TRY(hone_buffer_create(device, HONE_BATCH_STRIDES * b->stride, "the batch", &b->batch, error));
-    HONE_TRY(hone_buffer_create(device, HONE_METRICS_BYTES, "metrics", &b->metrics, error));
-    HONE_TRY(hone_rope_tables(trainer->model, b->positions, &b->tables, &b->sines, error));
-    HONE_TRY(create_fetches(trainer, error));
+    HONE_TRY(hone_buffer_declare(device, HONE_BATCH_STRIDES * b->stride, "the batch", &b->batch, error));
+    HONE_TRY(hone_buffer_declare(device, HONE_METRICS_BYTES, "metrics", &b->metrics, error));
+    HONE_TRY(hone_rope_tables_declare(trainer->model, b->positions, &b->tables, &b->sines, error));
     if (trainer->options.evaluate_only) return HONE_OK;
     const size_t hidden = (size_t)tokens * (size_t)trainer->model->config.width * sizeof(float);
-    HONE_TRY(hone_buffer_create(device, hidden, "the hidden gradient", &b->hidden_gradient, error));
+    HONE_TRY(hone_buffer_declare(device, hidden, "the hidden gradient", &b->hidden_gradient, error));
     const size_t flat = trainer->lora->floats * sizeof(float);
-    HONE_TRY(hone_buffer_create(device, flat, "gradients", &b->gradients, error));
-    HONE_TRY(hone_buffer_create(device, flat, "first moments", &b->first_moment, error));
-    HONE_TRY(hone_buffer_create(device, flat, "second moments", &b->second_moment, error));
-    trainer->bytes.adapter = 4 * flat;
-    return HONE_OK;
+    HONE_TRY(hone_buffer_declare(device, flat, "gradients", &b->gradients, error));
+    HONE_TRY(hone_buffer_declare(device, flat, "first moments", &b->first_moment, error));
+    return hone_buffer_declare(device, flat, "second moments", &b->second_moment, error);
 }
 
-static void count_weights(const hone_model *model, hone_train_bytes *bytes) {
-    bytes->weights = hone_buffer_bytes(model->embedding.buffer) + hone_buffer_bytes(model->output_norm.buffer) +
-                     (model->head.buffer ? hone_buffer_bytes(model->head.buffer) : 0);
-    for (int64_t layer = 0; layer < model->config.layers; layer++) {
-        const hone_llama_block *const block = &model->blocks[layer];
-        bytes->weights += hone_buffer_bytes(block->attention_norm.buffer) + hone_buffer_bytes(block->inner_norm.buffer);
-        for (int m = 0; m < HONE_BLOCK_MATRICES; m++) bytes->weights += hone_buffer_bytes(block->matrices[m].buffer);
-    }
+static hone_status commit_buffers(hone_trainer *trainer, hone_error *error) {
+    hone_step_buffers *const b = &trainer->buffers;
+    HONE_TRY(hone_buffer_commit(b->batch, "the batch", error));
+    HONE_TRY(hone_buffer_commit(b->metrics, "metrics", error));
+    HONE_TRY(hone_rope_tables_fill(trainer->model, b->positions, b->tables, error));
+    HONE_TRY(create_fetches(trainer, error));
+    HONE_TRY(hone_buffer_commit(trainer->arena, "the arena", error));
+    if (trainer->options.evaluate_only) return HONE_OK;
+    HONE_TRY(hone_buffer_commit(b->hidden_gradient, "the hidden gradient", error));
+    HONE_TRY(hone_buffer_commit(b->gradients, "gradients", error));
+    HONE_TRY(hone_buffer_commit(b->first_moment, "first moments", error));
+    return hone_buffer_commit(b->second_moment, "second moments", error);
 }
 
-static hone_status count_bytes(hone_trainer *trainer, size_t arena, hone_error *error) {
-    hone_train_bytes *const bytes = &trainer->bytes;
-    const hone_step_buffers *const b = &trainer->buffers;
-    count_weights(trainer->model, bytes);
-    bytes->activations = arena;
-    bytes->scratch = HONE_BATCH_STRIDES * b->stride + HONE_METRICS_BYTES + hone_buffer_bytes(b->tables) +
-                     (b->hidden_gradient ? hone_buffer_bytes(b->hidden_gradient) : 0);
-    bytes->total = bytes->weights + bytes->adapter + bytes->activations + bytes->scratch;
-    const size_t limit = trainer->options.max_bytes;
-    HONE_FAIL_IF(limit && bytes->total > limit, error, OUT_OF_MEMORY,
-                 "%.0f MB are needed (%.0f MB of them for activations), but %.0f MB are allowed: use a smaller "
-                 "--batch, a shorter "
-                 "--sequence%s",
-                 (double)bytes->total / 1e6, (double)arena / 1e6, (double)limit / 1e6,
-                 trainer->options.recompute == HONE_RECOMPUTE_LAYERS ? "" : ", or --recompute");
-    return HONE_OK;
-}
-
-// Plans the largest batch that can come and allocates the arena for it.
-static hone_status create_arena(hone_trainer *trainer, int64_t tokens, int64_t supervised, hone_error *error) {
+// Plans the largest batch that can come, counts, and only then takes memory.
+static hone_status make_room(hone_trainer *trainer, int64_t tokens, int64_t supervised, hone_error *error) {
     const hone_step_shape shape = {tokens, supervised < LARGEST_CHUNK ? (supervised + 15) / 16 * 16 : LARGEST_CHUNK,
                                    !trainer->options.evaluate_only};
+    size_t arena = 0;
+    HONE_TRY(declare_buffers(trainer, tokens, error));
     HONE_TRY(hone_step_plan_create(&trainer->settings, &trainer->buffers, shape, &trainer->plans[0], error));
-    size_t bytes = hone_plan_measure(trainer->plans[0].plan).temporaries;
-    if (!trainer->options.evaluate_only) {
+    if (!trainer->options.evaluate_only)
         HONE_TRY(hone_update_plan_create(&trainer->settings, &trainer->buffers, &trainer->update, error));
-        const size_t update = hone_plan_measure(trainer->update.plan).temporaries;
-        if (update > bytes) bytes = update;
-    }
-    HONE_TRY(count_bytes(trainer, bytes, error));
-    return hone_buffer_create(trainer->model->device, bytes, "the arena", &trainer->arena, error);
+    HONE_TRY(hone_trainer_count(trainer, &arena, error));
+    HONE_TRY(hone_buffer_declare(trainer->model->device, arena, "the arena", &trainer->arena, error));
+    return commit_buffers(trainer, error);
 }
 
 static hone_status create(hone_trainer *trainer, hone_error *error) {
@@ -169,8 +152,7 @@ static hone_status create(hone_trainer *trainer, hone_error *error) {
                                              .beta1 = o->beta1,
                                              .beta2 = o->beta2,
                                              .epsilon = o->epsilon};
-    HONE_TRY(create_buffers(trainer, padded, error));
-    HONE_TRY(create_arena(trainer, padded, supervised, error));
+    HONE_TRY(make_room(trainer, padded, supervised, error));
     const int64_t batches = hone_order_batches(&trainer->order);
     trainer->steps_per_epoch = (batches + o->accumulate - 1) / o->accumulate;
     if (o->steps == 0) o->steps = (int64_t)ceil(o->epochs * (double)trainer->steps_per_epoch);
@@ -233,10 +215,6 @@ int64_t hone_trainer_done_steps(const hone_trainer *trainer) {
     return trainer->step - (int64_t)trainer->queued_count;
 }
 
-hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer) {
-    return trainer->bytes;
-}
-
 int hone_trainer_padding(const hone_trainer *trainer) {
     return trainer->model->device->padding;
 }
@@ -249,10 +227,6 @@ hone_step_shape hone_trainer_shape(int64_t padded, int64_t supervised, bool back
     const int64_t rows = (supervised + chunks - 1) / chunks;
     const int64_t chunk = rows <= 16 ? 16 : (rows + 15) / 16 * 16;
     return (hone_step_shape){padded, chunk, backward};
-}
-
-static bool same_shape(hone_step_shape a, hone_step_shape b) {
-    return a.tokens == b.tokens && a.chunk == b.chunk && a.backward == b.backward;
 }
 
 // The arena was sized for the largest batch; placement may still need a little more for another shape.
@@ -275,7 +249,7 @@ hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone
     hone_step_plan *oldest = &trainer->plans[0];
     for (int i = 0; i < HONE_PLANS; i++) {
         hone_step_plan *const plan = &trainer->plans[i];
-        if (plan->plan && same_shape(plan->shape, shape)) found = plan;
+        if (plan->plan && hone_step_shape_same(plan->shape, shape)) found = plan;
         if (!plan->plan ? oldest->plan != NULL : (oldest->plan && plan->used < oldest->used)) oldest = plan;
     }
     if (!found) {

@@ -91,6 +91,12 @@ struct hone_trainer {
 // Makes the plan for a shape, or finds it, and its program. May return HONE_PENDING.
 HONE_MUST_USE hone_status hone_trainer_plan(hone_trainer *trainer, hone_step_shape shape, hone_step_plan **out,
                                             hone_error *error);
+// Fills trainer->bytes from buffers that are declared and the plans of the largest batch and of the update; *arena is what
+// the largest program wants. HONE_OUT_OF_MEMORY where that is more than the options allow.
+HONE_MUST_USE hone_status hone_trainer_count(hone_trainer *trainer, size_t *arena, hone_error *error);
+// The order in which an evaluation of `data` goes through its rows.
+HONE_MUST_USE hone_status hone_trainer_evaluation_order(const hone_trainer *trainer, const hone_dataset *data,
+                                                        hone_order *out, hone_error *error);
 // Lengths are padded to a multiple of this, or of a multiple of it.
 int hone_trainer_padding(const hone_trainer *trainer);
 // The shape for a batch: T as padded, and the chunk of the head that wastes least.

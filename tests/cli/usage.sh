@@ -5,13 +5,13 @@
 expect 2
 [ -s err ] && [ ! -s out ] || fail "hone alone: its overview belongs on standard error"
 expect 2 chat x
-says "there is no command 'chat'" "train, generate, eval, data, tokenize, info, run, ops, devices, selftest and bench"
+says "there is no command 'chat'" "train, generate, eval, data, tokenize, plan, info, run, ops, devices, selftest and bench"
 expect 2 trian
 says "did you mean train?"
 expect 2 --json
 says "behind the command"
 
-for command in train generate eval data tokenize info run ops bench; do
+for command in train generate eval data tokenize plan info run ops bench; do
     expect 0 $command --help
     silent
     prints "hone $command: " "usage: hone $command" "--json" "--help"

@@ -40,17 +40,16 @@ static void cpu_close(hone_device *device) {
     hone_free(cpu);
 }
 
-static hone_status cpu_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
-                                     hone_error *error) {
-    hone_buffer *buffer;
-    HONE_TRY(HONE_NEW(&buffer, what, error));
-    const hone_status status = hone_allocate(bytes, 1, what, &buffer->data, error);
-    if (status != HONE_OK) {
-        hone_free(buffer);
-        return status;
-    }
-    if (((const cpu_device *)device)->poison) memset(buffer->data, 0xFF, bytes);
-    *out = buffer;
+static hone_status cpu_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                                      hone_error *error) {
+    (void)device;
+    (void)bytes;
+    return HONE_NEW(out, what, error);
+}
+
+static hone_status cpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error) {
+    HONE_TRY(hone_allocate(buffer->bytes, 1, what, &buffer->data, error));
+    if (((const cpu_device *)device)->poison) memset(buffer->data, 0xFF, buffer->bytes);
     return HONE_OK;
 }
 
@@ -77,7 +76,9 @@ static hone_tensor plan_tensor(const void *context, hone_value value) {
     const hone_plan_value *const own = &plan->values[value.id];
     const hone_plan_value *const root = &plan->values[own->root];
     const hone_buffer *const buffer = root->storage == HONE_STORAGE_TEMPORARY ? program->base.arena : root->buffer;
-    return (hone_tensor){.type = own->type, .data = (char *)buffer->data + root->offset};
+    // While a program is only measured, nothing has a place.
+    void *const data = buffer && buffer->data ? (char *)buffer->data + root->offset : NULL;
+    return (hone_tensor){.type = own->type, .data = data};
 }
 
 // The call of one step, in the program's room for operands. Live numbers are 0.
@@ -135,6 +136,7 @@ static hone_status prepare(cpu_program *program, hone_error *error) {
         hone_allocate_raw(threads, most.thread_scratch_bytes, "working memory of threads", &program->scratch, error));
     program->workspace_bytes = most.workspace_bytes;
     program->scratch_bytes = threads * most.thread_scratch_bytes;
+    program->base.working = program->workspace_bytes + program->scratch_bytes;
     program->thread_scratch_bytes = most.thread_scratch_bytes;
     return HONE_OK;
 }
@@ -162,6 +164,20 @@ static hone_status cpu_program_create(hone_device *device, const hone_plan *plan
     }
     *out = &program->base;
     return HONE_OK;
+}
+
+static hone_status cpu_program_bytes(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error) {
+    cpu_program program = {.base = {.device = device, .plan = plan}};
+    const hone_status status = make_room(&program, error);
+    if (status == HONE_OK) {
+        const hone_cpu_needs most = find_needs(&program);
+        *out =
+            most.workspace_bytes + (size_t)hone_pool_threads(((cpu_device *)device)->pool) * most.thread_scratch_bytes;
+    }
+    hone_free(program.operands);
+    hone_free(program.tensors);
+    hone_free(program.outputs);
+    return status;
 }
 
 static hone_status set_live(cpu_program *program, const hone_node *node, const double *live, size_t live_count,
@@ -253,7 +269,8 @@ static hone_status cpu_fetch_end(hone_fetch *fetch, hone_error *error) {
 
 static const hone_device_vtable cpu_vtable = {
     .close = cpu_close,
-    .buffer_create = cpu_buffer_create,
+    .buffer_declare = cpu_buffer_declare,
+    .buffer_commit = cpu_buffer_commit,
     .buffer_destroy = cpu_buffer_destroy,
     .upload = cpu_upload,
     .download = cpu_download,
@@ -261,6 +278,7 @@ static const hone_device_vtable cpu_vtable = {
     .fetch_end = cpu_fetch_end,
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
+    .program_bytes = cpu_program_bytes,
     .submit = cpu_submit,
     .wait = cpu_wait,
     .flags = cpu_flags,

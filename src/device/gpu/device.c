@@ -53,7 +53,8 @@ static void gpu_facts(hone_device *device, hone_device_facts *out) {
 
 static const hone_device_vtable gpu_vtable = {
     .close = gpu_close,
-    .buffer_create = gpu_buffer_create,
+    .buffer_declare = gpu_buffer_declare,
+    .buffer_commit = gpu_buffer_commit,
     .buffer_destroy = gpu_buffer_destroy,
     .upload = gpu_upload,
     .download = gpu_download,
@@ -63,6 +64,7 @@ static const hone_device_vtable gpu_vtable = {
     .fetch_end = gpu_fetch_end,
     .program_create = gpu_program_create,
     .program_destroy = gpu_program_destroy,
+    .program_bytes = gpu_program_bytes,
     .submit = gpu_submit,
     .wait = gpu_wait,
     .flags = gpu_flags,
@@ -132,6 +134,7 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
     gpu->base.padding = 64;
     gpu->base.ahead = GPU_STEPS_AHEAD;
     gpu->base.piece_bytes = piece_bytes(gpu->driver->limits.buffer_bytes);
+    gpu->base.staging = gpu->base.peak = gpu->driver->facts.staging_bytes;
     gpu->kind = interface->name;
     const char *const scramble = getenv("HONE_SCRAMBLE");
     gpu->scramble = scramble && scramble[0] == '1';

@@ -101,10 +101,11 @@ typedef struct hone_gpu_driver_vtable {
 
 // What a person or a cache wants to know of an opened GPU.
 typedef struct hone_gpu_facts {
-    char gpu[128];       // "NVIDIA H200"
-    char driver[128];    // "NVIDIA 550.90.07": with its version, for caches hold what was found out with one driver
-    size_t memory_bytes; // 0: the interface does not tell
-    bool software;       // it computes on the CPU
+    char gpu[128];        // "NVIDIA H200"
+    char driver[128];     // "NVIDIA 550.90.07": with its version, for caches hold what was found out with one driver
+    size_t memory_bytes;  // 0: the interface does not tell
+    size_t staging_bytes; // that the driver itself holds for copies
+    bool software;        // it computes on the CPU
 } hone_gpu_facts;
 
 // Each driver's own struct begins with this one.

@@ -109,6 +109,7 @@ typedef struct gpu_program {
     size_t scratch_bytes;
     bool uses_flags, flags_dirty;
     uint32_t raised; // flags read so far
+    bool measured;   // only its working memory is asked for: nothing has a place
     bool prepared;   // all but pipelines and recordings
     bool recorded;
     bool timed;      // recordings are
@@ -144,8 +145,9 @@ void gpu_set_order(gpu_program *program);
 void gpu_scramble(hone_gpu_command *commands, size_t count);
 
 // --- entries of the table
-hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
-                              hone_error *error);
+hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                               hone_error *error);
+hone_status gpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error);
 void gpu_buffer_destroy(hone_buffer *buffer);
 hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
 hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
@@ -156,6 +158,7 @@ hone_status gpu_fetch_end(hone_fetch *fetch, hone_error *error);
 hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                hone_error *error);
 void gpu_program_destroy(hone_program *base);
+hone_status gpu_program_bytes(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error);
 hone_status gpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error);
 hone_status gpu_wait(hone_program *base, hone_error *error);
 uint32_t gpu_flags(hone_program *base);

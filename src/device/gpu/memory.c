@@ -27,23 +27,26 @@ void gpu_buffer_destroy(hone_buffer *buffer) {
     hone_free(memory);
 }
 
-hone_status gpu_buffer_create(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
-                              hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)device)->driver;
+hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
+                               hone_error *error) {
+    (void)bytes;
     gpu_memory *memory;
     HONE_TRY(HONE_NEW(&memory, what, error));
     memory->base.device = device;
-    const size_t count = bytes ? (bytes + device->piece_bytes - 1) / device->piece_bytes : 1;
-    hone_status status = HONE_NEW_ARRAY(&memory->pieces, count, what, error);
-    for (size_t i = 0; i < count && status == HONE_OK; i++) {
-        status = driver->vtable->buffer_create(driver, piece_bytes(device, bytes, i), what, &memory->pieces[i], error);
-        memory->piece_count += status == HONE_OK;
-    }
-    if (status != HONE_OK) {
-        gpu_buffer_destroy(&memory->base);
-        return status;
-    }
     *out = &memory->base;
+    return HONE_OK;
+}
+
+hone_status gpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error) {
+    hone_gpu_driver *const driver = ((gpu_device *)device)->driver;
+    gpu_memory *const memory = (gpu_memory *)buffer;
+    const size_t bytes = buffer->bytes;
+    const size_t count = bytes ? (bytes + device->piece_bytes - 1) / device->piece_bytes : 1;
+    HONE_TRY(HONE_NEW_ARRAY(&memory->pieces, count, what, error));
+    for (size_t i = 0; i < count; i++) {
+        HONE_TRY(driver->vtable->buffer_create(driver, piece_bytes(device, bytes, i), what, &memory->pieces[i], error));
+        memory->piece_count++; // after a failure the buffer still owns those that there are
+    }
     return HONE_OK;
 }
 

@@ -25,6 +25,7 @@ static hone_status bind_range(gpu_program *program, const hone_kernel_binding *b
     HONE_FAIL_IF(binding->bytes > limits->binding_bytes, error, UNSUPPORTED,
                  "a tensor of %zu bytes is larger than the %zu that the GPU binds at a time", binding->bytes,
                  limits->binding_bytes);
+    if (program->measured) return HONE_OK;
     return gpu_memory_range(root->storage == HONE_STORAGE_TEMPORARY ? program->base.arena : root->buffer,
                             root->offset + binding->offset, binding->bytes, out, error);
 }
@@ -65,7 +66,7 @@ static hone_status add_dispatch(gpu_program *program, const hone_kernel_dispatch
         dispatch->used |= (uint32_t)(tensor || scratch) << i; // error flags are only ever added to
         dispatch->written |= (uint32_t)(scratch || (tensor && writes(program, step, binding->token))) << i;
         const hone_gpu_range *const own = &dispatch->command.bindings[i];
-        for (uint32_t j = 0; j < i && !limits->overlap; j++) {
+        for (uint32_t j = 0; j < i && !limits->overlap && !program->measured; j++) {
             const hone_gpu_range *const other = &dispatch->command.bindings[j];
             HONE_FAIL_IF(own->buffer == other->buffer && own->offset < other->offset + other->bytes &&
                              other->offset < own->offset + own->bytes,
@@ -204,13 +205,36 @@ hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed
 // --- device objects --------------------------------------------------------------------------------------------------
 #define SCRATCH_TURNS 8
 #define SCRATCH_BYTES ((size_t)32 << 20) // for all turns, if one takes no more
+// The flags, and behind them the words that nobody reads.
+#define FLAGS_BYTES ((size_t)HONE_BUFFER_ALIGNMENT * (1 + HONE_KERNEL_BINDINGS))
+
+static size_t round_up(size_t bytes) {
+    return (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+}
+
+static size_t buffer_bytes(size_t bytes) {
+    return bytes ? round_up(bytes) : HONE_BUFFER_ALIGNMENT;
+}
+
+// Several steps in turn have working memory of their own, so that they need not wait for each other.
+static size_t scratch_turns(const gpu_program *program) {
+    const size_t stride = round_up(program->scratch_bytes);
+    const size_t turns = stride ? SCRATCH_BYTES / stride : 1;
+    return turns < 1 ? 1 : turns > SCRATCH_TURNS ? SCRATCH_TURNS : turns;
+}
+
+// All of the program's buffers, as make_buffers will find the counts.
+static size_t working_bytes(const gpu_program *program) {
+    return buffer_bytes(program->dispatch_count * sizeof(*program->words)) +
+           buffer_bytes(round_up(program->scratch_bytes) * scratch_turns(program)) + FLAGS_BYTES;
+}
 
 static hone_status make_buffer(hone_gpu_driver *driver, size_t bytes, const char *what, hone_gpu_buffer **out,
                                hone_error *error) {
-    const size_t rounded = (bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+    const size_t rounded = buffer_bytes(bytes);
     HONE_FAIL_IF(rounded > driver->limits.buffer_bytes, error, UNSUPPORTED,
                  "%s: %zu bytes are more than a buffer of this GPU holds", what, rounded);
-    return driver->vtable->buffer_create(driver, rounded ? rounded : HONE_BUFFER_ALIGNMENT, what, out, error);
+    return driver->vtable->buffer_create(driver, rounded, what, out, error);
 }
 
 static hone_status poison_scratch(gpu_program *program, hone_error *error) {
@@ -229,12 +253,10 @@ static hone_status poison_scratch(gpu_program *program, hone_error *error) {
 static hone_status make_buffers(gpu_program *program, hone_error *error) {
     hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
     const size_t block = sizeof(*program->words);
+    program->base.working = working_bytes(program);
     HONE_TRY(make_buffer(driver, program->dispatch_count * block, "parameters", &program->parameters, error));
-    // Several steps in turn have working memory of their own, so that they need not wait for each other.
-    const size_t stride =
-        (program->scratch_bytes + HONE_BUFFER_ALIGNMENT - 1) / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
-    size_t turns = stride ? SCRATCH_BYTES / stride : 1;
-    turns = turns < 1 ? 1 : turns > SCRATCH_TURNS ? SCRATCH_TURNS : turns;
+    const size_t stride = round_up(program->scratch_bytes);
+    const size_t turns = scratch_turns(program);
     program->scratch_bytes = stride * turns;
     HONE_TRY(make_buffer(driver, program->scratch_bytes, "working memory of operators", &program->scratch, error));
     HONE_TRY(poison_scratch(program, error));
@@ -255,9 +277,7 @@ static hone_status make_buffers(gpu_program *program, hone_error *error) {
 
 static hone_status prepare(gpu_program *program, hone_error *error) {
     hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
-    // The flags, and behind them the words that nobody reads.
-    const size_t bytes = (size_t)HONE_BUFFER_ALIGNMENT * (1 + HONE_KERNEL_BINDINGS);
-    HONE_TRY(make_buffer(driver, bytes, "error flags", &program->flags, error));
+    HONE_TRY(make_buffer(driver, FLAGS_BYTES, "error flags", &program->flags, error));
     HONE_TRY(HONE_NEW_ARRAY(&program->steps, program->base.plan->step_count, "a program", error));
     for (uint32_t s = 0; s < program->base.plan->step_count; s++) HONE_TRY(prepare_step(program, s, error));
     HONE_TRY(make_buffers(program, error));
@@ -368,4 +388,17 @@ void gpu_program_destroy(hone_program *base) {
     hone_free(program->seconds);
     hone_free(program->runs);
     hone_free(program);
+}
+
+hone_status gpu_program_bytes(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error) {
+    gpu_program program = {.base = {.device = device, .plan = plan}, .measured = true};
+    program.memory.block_bytes = (size_t)64 * 1024;
+    hone_status status = HONE_NEW_ARRAY(&program.steps, plan->step_count, "a program", error);
+    for (uint32_t s = 0; s < plan->step_count && status == HONE_OK; s++) status = prepare_step(&program, s, error);
+    *out = working_bytes(&program);
+    hone_arena_clear(&program.memory);
+    hone_free(program.steps);
+    hone_free(program.dispatches);
+    hone_free(program.words);
+    return status;
 }

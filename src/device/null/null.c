@@ -38,10 +38,15 @@ static void null_close(hone_device *base) {
     hone_free(device);
 }
 
-static hone_status null_buffer_create(hone_device *base, size_t bytes, const char *what, hone_buffer **out,
-                                      hone_error *error) {
+static hone_status null_buffer_declare(hone_device *base, size_t bytes, const char *what, hone_buffer **out,
+                                       hone_error *error) {
     hone_device *const inner = ((null_device *)base)->inner;
-    return inner->vtable->buffer_create(inner, bytes, what, out, error);
+    return inner->vtable->buffer_declare(inner, bytes, what, out, error);
+}
+
+static hone_status null_buffer_commit(hone_device *base, hone_buffer *buffer, const char *what, hone_error *error) {
+    hone_device *const inner = ((null_device *)base)->inner;
+    return inner->vtable->buffer_commit(inner, buffer, what, error);
 }
 
 static void null_buffer_destroy(hone_buffer *buffer) {
@@ -82,6 +87,7 @@ static hone_status null_program_create(hone_device *base, const hone_plan *plan,
             hone_free(program);
             return status;
         }
+        program->base.working = program->inner->working;
         *out = &program->base;
     }
     return still_pending(device, &device->creating) ? HONE_PENDING : HONE_OK;
@@ -91,6 +97,10 @@ static void null_program_destroy(hone_program *base) {
     null_program *const program = (null_program *)base;
     program->inner->device->vtable->program_destroy(program->inner);
     hone_free(program);
+}
+
+static hone_status null_program_bytes(hone_device *base, const hone_plan *plan, size_t *out, hone_error *error) {
+    return hone_program_bytes(((null_device *)base)->inner, plan, out, error);
 }
 
 static hone_status null_submit(hone_program *base, int segment, const double *live, size_t live_count,
@@ -123,7 +133,8 @@ static uint32_t null_flags(hone_program *base) {
 
 static const hone_device_vtable null_vtable = {
     .close = null_close,
-    .buffer_create = null_buffer_create,
+    .buffer_declare = null_buffer_declare,
+    .buffer_commit = null_buffer_commit,
     .buffer_destroy = null_buffer_destroy,
     .upload = null_upload,
     .download = null_download,
@@ -131,6 +142,7 @@ static const hone_device_vtable null_vtable = {
     .fetch_end = null_fetch_end,
     .program_create = null_program_create,
     .program_destroy = null_program_destroy,
+    .program_bytes = null_program_bytes,
     .submit = null_submit,
     .wait = null_wait,
     .flags = null_flags,

@@ -135,6 +135,7 @@ static void read_limits(vulkan_driver *vk) {
     vk->tick = limits->timestampPeriod * 1e-9;
     hone_gpu_facts *const facts = &vk->base.facts;
     facts->memory_bytes = memory_of(vk);
+    facts->staging_bytes = VULKAN_SLOTS * VULKAN_SLOT_BYTES;
     facts->software = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
     snprintf(facts->gpu, sizeof(facts->gpu), "%.127s", properties.properties.deviceName);
     snprintf(facts->driver, sizeof(facts->driver), "%.50s %.70s", driver.driverName, driver.driverInfo);
