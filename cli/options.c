@@ -335,6 +335,18 @@ static int check_count(const cli_command *command, const char **arguments, size_
     return 0;
 }
 
+// A name that no device has is wrong usage; whether one is there is found out when it is opened.
+static int check_device(const char *name) {
+    static const char *const whole[] = {"auto", "cpu", "null", "vulkan", "webgpu"};
+    if (!name) return 0;
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+        if (strcmp(name, whole[i]) == 0) return 0;
+    }
+    const bool gpu = strncmp(name, "vulkan:", 7) == 0 || strncmp(name, "webgpu:", 7) == 0;
+    if (gpu && name[7] && strlen(name + 7) <= 3 && strspn(name + 7, "0123456789") == strlen(name + 7)) return 0;
+    return cli_usage("there is no device '%s': use auto, cpu, vulkan, vulkan:N, webgpu or webgpu:N", name);
+}
+
 int cli_options_read(const cli_command *command, int argc, char **argv, void *settings, const char **arguments,
                      size_t *count) {
     reader r = {.command = command, .argv = argv, .argc = argc, .settings = settings};
@@ -352,7 +364,10 @@ int cli_options_read(const cli_command *command, int argc, char **argv, void *se
             arguments[(*count)++] = argument;
         }
     }
-    return ((const cli_common *)settings)->help ? 0 : check_count(command, arguments, *count);
+    const cli_common *const common = settings;
+    if (common->help) return 0;
+    const int code = check_count(command, arguments, *count);
+    return code || !command->computes ? code : check_device(common->device);
 }
 
 // --- help ---------------------------------------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ hone_status cli_device_open(const cli_common *common, hone_device **out, hone_er
     const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, out, error), error);
+    if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED)
+        hone_error_set(error, status, "%s; 'hone devices' lists what is there, and --device cpu needs no GPU",
+                       error->message);
     if (status == HONE_OK) cli_note_switched_off(*out);
     return status;
 }

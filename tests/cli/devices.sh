@@ -5,6 +5,8 @@
 device=$4
 
 "$make_model" model.gguf || exit 1
+expect 2 eval model.gguf x.jsonl --device "$device:x"
+says "there is no device '$device:x'" "vulkan:N"
 conversations 8 >data.jsonl
 settings="--batch 4 --rank 4 --lr 1e-3 --seed 3 --device $device"
 

@@ -110,7 +110,7 @@ expect 1 train m d -o r --precision bf16
 says "--precision bf16 is not on this device"
 expect 1 selftest --device vulkan:99
 says "vulkan"
-expect 1 bench --device nothing
+expect 2 bench --device nothing
 says "there is no device 'nothing'"
 [ ! -e r ] || fail "a folder was made"
 finish

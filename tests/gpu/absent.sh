@@ -26,6 +26,7 @@ expect() {
 export VK_ICD_FILENAMES=/nowhere/icd.json VK_DRIVER_FILES=/nowhere/icd.json
 expect "vulkan: no GPU" "$hone" selftest --device vulkan
 expect "webgpu: no GPU" "$hone" selftest --device webgpu
+expect "'hone devices' lists what is there" "$hone" generate "$work/model.gguf" -p x --device vulkan
 "$hone" devices >"$work/out" 2>&1 || fail "hone devices"
 grep -q "^cpu " "$work/out" || fail "hone devices names no CPU"
 grep -q "^vulkan .*not usable: " "$work/out" || fail "hone devices gives no reason for Vulkan"
