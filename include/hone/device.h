@@ -23,6 +23,7 @@ typedef struct hone_device_description {
     const char *name;     // "cpu", "vulkan", "vulkan:1", "webgpu", "auto" (default), "null"
     int threads;          // CPU threads; 0 = one a core
     hone_testing testing; // of a GPU's kernels as it is opened
+    int submit_ms;        // work is handed to a GPU in parts that should not take longer; 500
 } hone_device_description;
 
 // Opens a device. *out is NULL before the first call. A GPU that is absent or refused is HONE_NOT_FOUND or

@@ -13,6 +13,8 @@
 #include "device/gpu/gpu.h"
 #endif
 
+#define SUBMIT_MS 500
+
 typedef struct device_kind {
     const char *name;
     hone_status (*open)(const hone_device_description *description, hone_device **out, hone_error *error);
@@ -60,12 +62,14 @@ hone_status hone_device_open(const hone_device_description *description, hone_de
     const char *const name = wanted->name ? wanted->name : "auto";
     HONE_FAIL_IF(wanted->threads < 0 || wanted->threads > 1024, error, INVALID_ARGUMENT,
                  "%d threads cannot be: give 1 to 1024, or 0 for one a core", wanted->threads);
+    HONE_FAIL_IF(wanted->submit_ms < 0, error, INVALID_ARGUMENT, "a submit of %d ms cannot be", wanted->submit_ms);
     if (!*out) { // else going on after HONE_PENDING
         if (strcmp(name, "auto") == 0)
             HONE_TRY(open_best(wanted, out, error));
         else
             HONE_TRY(open_named(name, wanted, out, error));
         (*out)->testing = wanted->testing;
+        (*out)->submit_seconds = (wanted->submit_ms > 0 ? wanted->submit_ms : SUBMIT_MS) * 1e-3;
     }
     if ((*out)->testing == HONE_TESTING_NONE || !(*out)->vtable->prepare) return HONE_OK;
     const hone_status status = (*out)->vtable->prepare(*out, error);
@@ -114,6 +118,38 @@ void hone_device_close(hone_device *device) {
     if (device) device->vtable->close(device);
 }
 
+// --- a device that was lost ---------------------------------------------------------------------------------------------
+
+void hone_device_add_user(hone_device *device, hone_device_user *user) {
+    hone_device_user **end = &device->users;
+    while (*end) end = &(*end)->next;
+    user->next = NULL;
+    *end = user;
+}
+
+void hone_device_remove_user(hone_device *device, hone_device_user *user) {
+    for (hone_device_user **at = &device->users; *at; at = &(*at)->next) {
+        if (*at != user) continue;
+        *at = user->next;
+        return;
+    }
+}
+
+bool hone_device_can_reopen(const hone_device *device) {
+    return device->vtable->reopen != NULL;
+}
+
+hone_status hone_device_reopen(hone_device *device, hone_error *error) {
+    HONE_FAIL_IF(!device->vtable->reopen, error, UNSUPPORTED, "device %s cannot be opened again", device->name);
+    for (hone_device_user *user = device->users; user; user = user->next) user->drop(user->self);
+    HONE_FAIL_IF(device->programs, error, UNSUPPORTED, "device %s cannot be opened again while %zu programs are on it",
+                 device->name, device->programs);
+    HONE_TRY(device->vtable->reopen(device, error));
+    for (hone_fetch *fetch = device->first_fetch; fetch; fetch = fetch->next) fetch->begun = false;
+    for (hone_device_user *user = device->users; user; user = user->next) HONE_TRY(user->restore(user->self, error));
+    return HONE_OK;
+}
+
 const char *hone_device_name(const hone_device *device) {
     return device->name;
 }
@@ -147,6 +183,9 @@ hone_status hone_buffer_declare(hone_device *device, size_t bytes, const char *w
     HONE_TRY(device->vtable->buffer_declare(device, bytes, what, out, error));
     (*out)->device = device;
     (*out)->bytes = bytes;
+    (*out)->next = device->first_buffer;
+    if (device->first_buffer) device->first_buffer->previous = *out;
+    device->first_buffer = *out;
     return HONE_OK;
 }
 
@@ -177,6 +216,8 @@ void hone_buffer_destroy(hone_buffer *buffer) {
         buffer->device->bytes -= buffer->bytes;
         buffer->device->buffers--;
     }
+    if (buffer->next) buffer->next->previous = buffer->previous;
+    *(buffer->previous ? &buffer->previous->next : &buffer->device->first_buffer) = buffer->next;
     buffer->device->vtable->buffer_destroy(buffer);
 }
 
@@ -214,12 +255,17 @@ hone_status hone_fetch_create(hone_device *device, size_t bytes, const char *wha
         hone_free(fetch);
         return status;
     }
+    fetch->next = device->first_fetch;
+    if (fetch->next) fetch->next->previous = fetch;
+    device->first_fetch = fetch;
     *out = fetch;
     return HONE_OK;
 }
 
 void hone_fetch_destroy(hone_fetch *fetch) {
     if (!fetch) return;
+    if (fetch->next) fetch->next->previous = fetch->previous;
+    *(fetch->previous ? &fetch->previous->next : &fetch->device->first_fetch) = fetch->next;
     if (fetch->device->vtable->fetch_destroy) fetch->device->vtable->fetch_destroy(fetch);
     hone_free(fetch->data);
     hone_free(fetch);
@@ -281,6 +327,7 @@ hone_status hone_program_create(hone_device *device, const hone_plan *plan, hone
     if (!arena) HONE_TRY(hone_buffer_create(device, needed, "the arena", &own, error));
     const hone_status status = device->vtable->program_create(device, plan, arena ? arena : own, out, error);
     if (*out) {
+        device->programs++;
         (*out)->owns_arena = own != NULL;
         if (status == HONE_OK) note_ready(*out);
     } else {
@@ -293,6 +340,7 @@ void hone_program_destroy(hone_program *program) {
     if (!program) return;
     hone_buffer *const arena = program->owns_arena ? program->arena : NULL;
     if (program->ready) program->device->working -= program->working;
+    program->device->programs--;
     program->device->vtable->program_destroy(program);
     hone_buffer_destroy(arena);
 }

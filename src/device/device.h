@@ -52,20 +52,39 @@ typedef struct hone_device_vtable {
     hone_status (*self_test)(hone_device *device, void (*report)(void *context, const hone_self_test_result *result),
                              void *context, hone_error *error);
     void (*facts)(hone_device *device, hone_device_facts *out);
+
+    // --- optional: a device that can be lost
+    // Opens it again: all its buffers are there again, with zeros. Its programs are gone by then. After a failure it is as
+    // lost as before, and may be opened again later.
+    hone_status (*reopen)(hone_device *device, hone_error *error);
 } hone_device_vtable;
+
+// Who has programs or bytes on a device that may be lost: gives up its programs before it is opened again, and fills its
+// buffers afterwards. Users come in the order in which they were added, the model before what is built on it.
+typedef struct hone_device_user {
+    void (*drop)(void *self);
+    hone_status (*restore)(void *self, hone_error *error);
+    void *self;
+    struct hone_device_user *next; // the device's
+} hone_device_user;
 
 // Each device's own struct begins with this one; likewise buffers and programs.
 struct hone_device {
     const hone_device_vtable *vtable;
     char name[32];
     char detail[280];
-    hone_testing testing;     // as it was opened
-    int padding;              // sequence lengths are padded to a multiple of this
-    size_t piece_bytes;       // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
-    size_t bytes, buffers;    // held now
-    size_t working, staging;  // held now: by programs; by the driver
-    size_t peak;              // the most of all of these together
-    bool counts_only;         // see hone_device_open_counting
+    hone_testing testing;    // as it was opened
+    double submit_seconds;   // of a GPU: no submit is expected to run for longer
+    int padding;             // sequence lengths are padded to a multiple of this
+    size_t piece_bytes;      // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
+    size_t bytes, buffers;   // held now
+    size_t working, staging; // held now: by programs; by the driver
+    size_t peak;             // the most of all of these together
+    bool counts_only;        // see hone_device_open_counting
+    size_t programs;
+    hone_buffer *first_buffer; // of all
+    hone_fetch *first_fetch;
+    hone_device_user *users;
     hone_trace_report *trace; // may be NULL
     void *trace_context;
     int ahead; // steps worth queueing before the results of one are read; 0: submit has done the work
@@ -74,7 +93,8 @@ struct hone_device {
 struct hone_buffer {
     hone_device *device;
     size_t bytes;
-    void *data; // host address where the device has one (cpu, null); NULL otherwise
+    hone_buffer *previous, *next; // of the device's
+    void *data;                   // host address where the device has one (cpu, null); NULL otherwise
     bool committed;
 };
 
@@ -95,6 +115,7 @@ struct hone_fetch {
     void *data; // [bytes] on the host, valid from hone_fetch_end to the next hone_fetch_begin
     void *own;  // the device's own
     bool begun;
+    hone_fetch *previous, *next; // of the device's
 };
 HONE_MUST_USE hone_status hone_fetch_create(hone_device *device, size_t bytes, const char *what, hone_fetch **out,
                                             hone_error *error);
@@ -112,6 +133,13 @@ HONE_MUST_USE hone_status hone_program_bytes(hone_device *device, const hone_pla
                                              hone_error *error);
 // To be called when bytes, working or staging have grown.
 void hone_device_note_peak(hone_device *device);
+
+// The user is the caller's; it is removed before it goes away. Removing one that was not added does nothing.
+void hone_device_add_user(hone_device *device, hone_device_user *user);
+void hone_device_remove_user(hone_device *device, hone_device_user *user);
+bool hone_device_can_reopen(const hone_device *device);
+// After HONE_DEVICE_LOST: every user drops, the device is opened again, every user restores. What fails may be tried again.
+HONE_MUST_USE hone_status hone_device_reopen(hone_device *device, hone_error *error);
 
 HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
                                         hone_error *error);

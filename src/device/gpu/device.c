@@ -4,17 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/gpu/faults.h"
 #include "device/gpu/gpu.h"
 #include "device/gpu/selftest.h"
 
 static void gpu_close(hone_device *device) {
     gpu_device *const gpu = (gpu_device *)device;
-    hone_gpu_driver *const driver = gpu->driver;
-    gpu_self_test_end(gpu);
-    for (size_t i = 0; i < gpu->pipeline_count; i++)
-        driver->vtable->pipeline_destroy(driver, gpu->pipelines[i].pipeline);
-    if (gpu->patch_words) driver->vtable->buffer_destroy(driver, gpu->patch_words);
-    driver->vtable->close(driver);
+    gpu_drop_driver(gpu);
     gpu_switched_off_clear(gpu);
     hone_free(gpu->replaced);
     hone_free(gpu->pipelines);
@@ -39,6 +35,7 @@ static void list_features(uint32_t features, char *out, size_t size) {
 static void gpu_facts(hone_device *device, hone_device_facts *out) {
     gpu_device *const gpu = (gpu_device *)device;
     const hone_gpu_driver *const driver = gpu->driver;
+    if (!driver) return; // lost
     *out = (hone_device_facts){.hardware = driver->facts.gpu,
                                .driver = driver->facts.driver,
                                .software = driver->facts.software,
@@ -73,6 +70,7 @@ static const hone_device_vtable gpu_vtable = {
     .prepare = gpu_prepare,
     .self_test = gpu_self_test,
     .facts = gpu_facts,
+    .reopen = gpu_reopen,
 };
 
 typedef struct gpu_interface {
@@ -103,13 +101,21 @@ static void force_least(hone_gpu_limits *limits) {
     const size_t binding = (size_t)128 << 20;
     if (limits->buffer_bytes > buffer) limits->buffer_bytes = buffer;
     if (limits->binding_bytes > binding) limits->binding_bytes = binding;
-    if (limits->groups > 65535) limits->groups = 65535;
     limits->features = 0;
+    limits->timestamps = false;
 }
 
 static size_t piece_bytes(size_t most) {
     const size_t bytes = most < GPU_PIECE_BYTES ? most : GPU_PIECE_BYTES;
     return bytes / HONE_BUFFER_ALIGNMENT * HONE_BUFFER_ALIGNMENT;
+}
+
+hone_status gpu_open_driver(gpu_device *gpu, hone_error *error) {
+    HONE_TRY(gpu->open(&gpu->request, &gpu->driver, error));
+    hone_gpu_limits *const limits = &gpu->driver->limits;
+    if (gpu->request.least) force_least(limits);
+    if (limits->groups > 65535) limits->groups = 65535; // rows stay far from 2^32
+    return gpu_put_faults_before(&gpu->driver, error);
 }
 
 hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, hone_error *error) {
@@ -123,14 +129,14 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
                  "HONE_LIMITS=%s: it can be webgpu-min only", limits);
     gpu_device *gpu;
     HONE_TRY(HONE_NEW(&gpu, "a device", error));
-    const hone_status status = interface->open(&request, &gpu->driver, error);
+    gpu->base.vtable = &gpu_vtable;
+    gpu->request = request;
+    gpu->open = interface->open;
+    const hone_status status = gpu_open_driver(gpu, error);
     if (status != HONE_OK) {
-        hone_free(gpu);
+        gpu_close(&gpu->base);
         return status;
     }
-    if (request.least) force_least(&gpu->driver->limits);
-    if (gpu->driver->limits.groups > 65535) gpu->driver->limits.groups = 65535; // rows stay far from 2^32
-    gpu->base.vtable = &gpu_vtable;
     gpu->base.padding = 64;
     gpu->base.ahead = GPU_STEPS_AHEAD;
     gpu->base.piece_bytes = piece_bytes(gpu->driver->limits.buffer_bytes);
@@ -140,6 +146,8 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
     gpu->scramble = scramble && scramble[0] == '1';
     const char *const poison = getenv("HONE_POISON");
     gpu->poison = poison && poison[0] == '1';
+    const char *const patience = getenv("HONE_PATIENCE");
+    gpu->patience = patience ? atof(patience) : 0;
     list_features(gpu->driver->limits.features, gpu->features, sizeof(gpu->features));
     snprintf(gpu->base.name, sizeof(gpu->base.name), "%s", name);
     snprintf(gpu->base.detail, sizeof(gpu->base.detail), "%s, %s", gpu->driver->facts.gpu, gpu->driver->facts.driver);

@@ -113,6 +113,8 @@ struct hone_gpu_driver {
     const hone_gpu_driver_vtable *vtable;
     hone_gpu_limits limits;
     hone_gpu_facts facts;
+    // Whoever finds it lost, the driver or the executor, says so here: what was submitted is not waited for any more.
+    bool lost;
 };
 
 typedef struct hone_gpu_request {

@@ -15,5 +15,7 @@ HONE_MUST_USE hone_status hone_gpu_replace(hone_device *device, const hone_op *o
                                            hone_error *error);
 // Dispatches of the operator that programs of this device have submitted; of all operators for NULL.
 uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op);
+// For tests: what HONE_FAULT says, see faults.c; NULL plans none. Devices opened (again) from now on obey.
+HONE_MUST_USE hone_status hone_gpu_plan_fault(const char *text, hone_error *error);
 
 #endif

@@ -10,10 +10,12 @@
 // A buffer is made of pieces, so that none is larger than the device allows. No value may lie across two: the plan places
 // temporaries that way when its option max_arena_bytes says so. A piece is never larger than this.
 #define GPU_PIECE_BYTES ((size_t)2 << 30)
-// Dispatches that are submitted together. Watchdogs end command buffers that run for seconds.
-#define GPU_SLICE 64
 // Training steps whose metrics may still be under way when the next is queued.
 #define GPU_STEPS_AHEAD 2
+// Dispatches that are submitted together: while their times are not known, and at most.
+#define GPU_FIRST_SLICE     2
+#define GPU_MOST_SLICE      256
+#define GPU_UNKNOWN_SECONDS 1.0 // that a dispatch may take before its time is known; see gpu_heard
 
 typedef struct gpu_pipeline {
     const char *entry;
@@ -60,9 +62,20 @@ typedef struct gpu_device {
     const hone_kernel_variant *forced; // NULL: as always
     bool forced_refused;               // it does not take the call, or needs what the device lacks
     char features[64];
-    double traced; // the end of the last call in a trace
-    bool scramble; // tests: what need not wait runs in another order
-    bool poison;   // tests: working memory is NaN, so that a read of what was never written shows
+    hone_gpu_request request; // how it was opened, and is again when it was lost
+    hone_status (*open)(const hone_gpu_request *request, hone_gpu_driver **out, hone_error *error);
+    hone_gpu_facts was; // of the driver that was lost
+    hone_gpu_limits was_limits;
+    // The last dispatch of each recording counts the submits that have run, in a buffer of its own; see canary.c.
+    hone_gpu_command canary;
+    hone_gpu_buffer *canary_words, *canary_count;
+    uint32_t submits, checked; // that it should have counted; and was seen to have
+    double queued_seconds;     // that what was submitted is expected to take
+    double pending_since;      // when a driver's call first said that it is not done; 0: none has
+    double patience;           // seconds, from the environment of tests; 0: by what is queued
+    double traced;             // the end of the last call in a trace
+    bool scramble;             // tests: what need not wait runs in another order
+    bool poison;               // tests: working memory is NaN, so that a read of what was never written shows
 } gpu_device;
 
 typedef struct gpu_memory {
@@ -89,9 +102,18 @@ typedef struct gpu_step {
 typedef struct gpu_slice {
     hone_gpu_recording *recording;
     size_t first, count; // of program->dispatches
+    bool timed;          // the recording is
     bool ran;            // since its times were last read
     double submitted;    // the host's clock, where timed
 } gpu_slice;
+
+typedef struct gpu_segment {
+    size_t first, end; // of program->dispatches
+    gpu_slice *slices;
+    size_t count, capacity;
+    bool recorded;
+    bool learnt; // its dispatches have run once, and program->expected knows their times
+} gpu_segment;
 
 typedef struct gpu_program {
     hone_program base;
@@ -102,17 +124,15 @@ typedef struct gpu_program {
     size_t pipelines_made;                // dispatches whose pipeline is there
     uint32_t (*words)[HONE_KERNEL_WORDS]; // [dispatch_count] as the device has them
     size_t word_capacity;
-    gpu_slice *slices;
-    size_t slice_count, slice_capacity;
-    size_t segment_slices[HONE_MAX_SEGMENTS + 1]; // slices of segment s begin here
+    gpu_segment segments[HONE_MAX_SEGMENTS];
+    double *expected; // [dispatch_count] seconds as measured; NULL where no segment is worth it
     hone_gpu_buffer *parameters, *scratch, *flags;
     size_t scratch_bytes;
     bool uses_flags, flags_dirty;
     uint32_t raised; // flags read so far
     bool measured;   // only its working memory is asked for: nothing has a place
     bool prepared;   // all but pipelines and recordings
-    bool recorded;
-    bool timed;      // recordings are
+    bool timed;      // recordings are, for the profile
     double *seconds; // [dispatch_count] where timed: of all runs
     uint64_t *runs;
 } gpu_program;
@@ -144,10 +164,18 @@ void gpu_set_order(gpu_program *program);
 // For tests: turns the order round wherever nothing waits.
 void gpu_scramble(hone_gpu_command *commands, size_t count);
 
+// The bytes of a device buffer, which keeps its address and size without them.
+HONE_MUST_USE hone_status gpu_pieces_create(hone_buffer *buffer, const char *what, hone_error *error);
+void gpu_pieces_destroy(hone_buffer *buffer);
+// Opens the driver that the device was opened with.
+HONE_MUST_USE hone_status gpu_open_driver(gpu_device *gpu, hone_error *error);
+void gpu_drop_driver(gpu_device *gpu);
+
 // --- entries of the table
 hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
                                hone_error *error);
 hone_status gpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error);
+hone_status gpu_reopen(hone_device *device, hone_error *error);
 void gpu_buffer_destroy(hone_buffer *buffer);
 hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error);
 hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error);
@@ -165,11 +193,28 @@ uint32_t gpu_flags(hone_program *base);
 void gpu_profile(hone_program *base, bool on);
 size_t gpu_profile_rows(const hone_program *base, hone_profile_row *rows, size_t capacity);
 
-// Makes the recordings anew, timed or not.
+// Makes the recordings that are missing.
 HONE_MUST_USE hone_status gpu_record(gpu_program *program, hone_error *error);
 void gpu_drop_recordings(gpu_program *program);
-// Adds the times of the slice's last run, which must be over, or of all slices (NULL).
-HONE_MUST_USE hone_status gpu_read_times(gpu_program *program, gpu_slice *slice, hone_error *error);
+void gpu_free_recordings(gpu_program *program);
+HONE_MUST_USE hone_status gpu_submit_segment(gpu_program *program, gpu_segment *segment, hone_error *error);
+// Takes the times of what has run, which must be over: for the profile, and for the cuts.
+HONE_MUST_USE hone_status gpu_learn(gpu_program *program, hone_error *error);
+HONE_MUST_USE hone_status gpu_learn_late(gpu_program *program, const gpu_segment *segment, hone_error *error);
+// The same for the last run of one slice.
+HONE_MUST_USE hone_status gpu_read_slice(gpu_program *program, gpu_slice *slice, hone_error *error);
+// The canary of a device, made with its first program. May return HONE_PENDING.
+HONE_MUST_USE hone_status gpu_canary_make(gpu_device *gpu, hone_error *error);
+void gpu_canary_drop(gpu_device *gpu);
+// Whether `counted` is what had been submitted when it was read; HONE_DEVICE_LOST if not.
+HONE_MUST_USE hone_status gpu_canary_compare(gpu_device *gpu, uint32_t counted, uint32_t submits, hone_error *error);
+// Reads the count, unless nothing was submitted since it was last right.
+HONE_MUST_USE hone_status gpu_canary_check(gpu_device *gpu, bool always, hone_error *error);
+// Every answer of the driver that may be HONE_PENDING or HONE_DEVICE_LOST passes through here: a driver that is not done
+// for much longer than what is queued should take counts as lost.
+HONE_MUST_USE hone_status gpu_heard(gpu_device *gpu, hone_status status, hone_error *error);
+// HONE_DEVICE_LOST for a device that is known to be lost, until it has been opened again.
+HONE_MUST_USE hone_status gpu_alive(const gpu_device *gpu, hone_error *error);
 // The words of a step's dispatches for the live numbers at hand, into program->words; *changed grows to their range.
 HONE_MUST_USE hone_status gpu_step_words(gpu_program *program, gpu_step *step, size_t *changed_first,
                                          size_t *changed_end, hone_error *error);

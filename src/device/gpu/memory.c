@@ -4,6 +4,8 @@
 
 #include "device/gpu/internal.h"
 
+#define LARGE_READ ((size_t)64 << 10) // the canary costs nothing beside it
+
 #define LARGE_PAGE ((size_t)2 << 20)
 
 static size_t round_up(size_t bytes, size_t to) {
@@ -19,12 +21,34 @@ static size_t piece_bytes(const hone_device *device, size_t bytes, size_t index)
     return own ? round_up(own, HONE_BUFFER_ALIGNMENT) : HONE_BUFFER_ALIGNMENT;
 }
 
-void gpu_buffer_destroy(hone_buffer *buffer) {
+void gpu_pieces_destroy(hone_buffer *buffer) {
     gpu_memory *const memory = (gpu_memory *)buffer;
     hone_gpu_driver *const driver = ((gpu_device *)buffer->device)->driver;
     for (size_t i = 0; i < memory->piece_count; i++) driver->vtable->buffer_destroy(driver, memory->pieces[i]);
+    memory->piece_count = 0;
+}
+
+void gpu_buffer_destroy(hone_buffer *buffer) {
+    gpu_memory *const memory = (gpu_memory *)buffer;
+    gpu_pieces_destroy(buffer);
     hone_free(memory->pieces);
     hone_free(memory);
+}
+
+static size_t count_pieces(const hone_device *device, size_t bytes) {
+    return bytes ? (bytes + device->piece_bytes - 1) / device->piece_bytes : 1;
+}
+
+hone_status gpu_pieces_create(hone_buffer *buffer, const char *what, hone_error *error) {
+    gpu_memory *const memory = (gpu_memory *)buffer;
+    hone_gpu_driver *const driver = ((gpu_device *)buffer->device)->driver;
+    const size_t count = count_pieces(buffer->device, buffer->bytes);
+    while (memory->piece_count < count) {
+        HONE_TRY(driver->vtable->buffer_create(driver, piece_bytes(buffer->device, buffer->bytes, memory->piece_count),
+                                               what, &memory->pieces[memory->piece_count], error));
+        memory->piece_count++;
+    }
+    return HONE_OK;
 }
 
 hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *what, hone_buffer **out,
@@ -37,17 +61,12 @@ hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *wh
     return HONE_OK;
 }
 
+// After a failure the buffer still owns the pieces that there are.
 hone_status gpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)device)->driver;
     gpu_memory *const memory = (gpu_memory *)buffer;
-    const size_t bytes = buffer->bytes;
-    const size_t count = bytes ? (bytes + device->piece_bytes - 1) / device->piece_bytes : 1;
-    HONE_TRY(HONE_NEW_ARRAY(&memory->pieces, count, what, error));
-    for (size_t i = 0; i < count; i++) {
-        HONE_TRY(driver->vtable->buffer_create(driver, piece_bytes(device, bytes, i), what, &memory->pieces[i], error));
-        memory->piece_count++; // after a failure the buffer still owns those that there are
-    }
-    return HONE_OK;
+    HONE_TRY(gpu_alive((gpu_device *)device, error));
+    HONE_TRY(HONE_NEW_ARRAY(&memory->pieces, count_pieces(device, buffer->bytes), what, error));
+    return gpu_pieces_create(buffer, what, error);
 }
 
 hone_status gpu_memory_range(const hone_buffer *buffer, size_t offset, size_t bytes, hone_gpu_range *out,
@@ -111,6 +130,7 @@ static hone_status upload_piece(gpu_device *gpu, hone_gpu_buffer *piece, size_t 
 
 hone_status gpu_upload(hone_buffer *buffer, size_t offset, const void *data, size_t bytes, hone_error *error) {
     gpu_memory *const memory = (gpu_memory *)buffer;
+    HONE_TRY(gpu_alive((gpu_device *)buffer->device, error));
     size_t done = 0;
     while (done < bytes) {
         const size_t at = offset + done;
@@ -131,14 +151,14 @@ static hone_status download_piece(gpu_device *gpu, hone_gpu_buffer *piece, size_
     hone_gpu_driver *const driver = gpu->driver;
     const size_t unit = driver->limits.copy_alignment;
     if (offset % unit == 0 && bytes % unit == 0)
-        return driver->vtable->download(driver, piece, offset, data, bytes, error);
+        return gpu_heard(gpu, driver->vtable->download(driver, piece, offset, data, bytes, error), error);
     const size_t first = offset / unit * unit;
     const size_t length = round_up(offset + bytes, unit) - first;
     char *words;
     HONE_TRY(hone_allocate_raw(length, 1, "reading back", (void **)&words, error));
     hone_status status;
     do { // the driver writes to `words`, which must not change under it
-        status = driver->vtable->download(driver, piece, first, words, length, error);
+        status = gpu_heard(gpu, driver->vtable->download(driver, piece, first, words, length, error), error);
     } while (status == HONE_PENDING);
     if (status == HONE_OK) memcpy(data, words + (offset - first), bytes);
     hone_free(words);
@@ -147,6 +167,7 @@ static hone_status download_piece(gpu_device *gpu, hone_gpu_buffer *piece, size_
 
 hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
     gpu_memory *const memory = (gpu_memory *)buffer;
+    HONE_TRY(gpu_alive((gpu_device *)buffer->device, error));
     size_t done = 0;
     while (done < bytes) {
         const size_t at = offset + done;
@@ -161,33 +182,67 @@ hone_status gpu_download(hone_buffer *buffer, size_t offset, void *data, size_t 
         HONE_TRY(status);
         done += n;
     }
-    return HONE_OK;
+    return gpu_canary_check((gpu_device *)buffer->device, bytes >= LARGE_READ, error);
 }
 
 // --- fetching --------------------------------------------------------------------------------------------------------
+// With the bytes comes the canary's count, as it was when their turn in the queue came.
+typedef struct gpu_fetch {
+    hone_gpu_fetch *bytes, *canary;
+    uint32_t submits;
+} gpu_fetch;
+
 hone_status gpu_fetch_create(hone_fetch *fetch, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    gpu_device *const gpu = (gpu_device *)fetch->device;
+    HONE_TRY(gpu_alive(gpu, error));
+    hone_gpu_driver *const driver = gpu->driver;
     HONE_FAIL_IF(fetch->bytes == 0 || fetch->bytes % HONE_BUFFER_ALIGNMENT, error, INVALID_ARGUMENT,
                  "a fetch of %zu bytes is no multiple of %d", fetch->bytes, HONE_BUFFER_ALIGNMENT);
-    hone_gpu_fetch *own = NULL;
-    HONE_TRY(driver->vtable->fetch_create(driver, fetch->bytes, &own, error));
+    gpu_fetch *own;
+    HONE_TRY(HONE_NEW(&own, "reading back", error));
     fetch->own = own;
-    return HONE_OK;
+    hone_status status = driver->vtable->fetch_create(driver, fetch->bytes, &own->bytes, error);
+    if (status == HONE_OK) status = driver->vtable->fetch_create(driver, HONE_BUFFER_ALIGNMENT, &own->canary, error);
+    if (status != HONE_OK) gpu_fetch_destroy(fetch);
+    return status;
 }
 
 void gpu_fetch_destroy(hone_fetch *fetch) {
+    gpu_fetch *const own = fetch->own;
+    if (!own) return; // the device was lost
     hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
-    driver->vtable->fetch_destroy(driver, fetch->own);
+    if (own->bytes) driver->vtable->fetch_destroy(driver, own->bytes);
+    if (own->canary) driver->vtable->fetch_destroy(driver, own->canary);
+    hone_free(own);
+    fetch->own = NULL;
 }
 
 hone_status gpu_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size_t offset, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
+    gpu_device *const gpu = (gpu_device *)fetch->device;
+    gpu_fetch *const own = fetch->own;
+    HONE_TRY(gpu_alive(gpu, error));
+    hone_gpu_driver *const driver = gpu->driver;
     hone_gpu_range range;
     HONE_TRY(gpu_memory_range(buffer, offset, fetch->bytes, &range, error));
-    return driver->vtable->fetch_begin(driver, fetch->own, &range, error);
+    HONE_TRY(gpu_heard(gpu, driver->vtable->fetch_begin(driver, own->bytes, &range, error), error));
+    own->submits = gpu->submits;
+    if (!own->submits) return HONE_OK;
+    range = (hone_gpu_range){gpu->canary_count, 0, HONE_BUFFER_ALIGNMENT};
+    return gpu_heard(gpu, driver->vtable->fetch_begin(driver, own->canary, &range, error), error);
 }
 
 hone_status gpu_fetch_end(hone_fetch *fetch, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)fetch->device)->driver;
-    return driver->vtable->fetch_end(driver, fetch->own, fetch->data, error);
+    gpu_device *const gpu = (gpu_device *)fetch->device;
+    gpu_fetch *const own = fetch->own;
+    HONE_TRY(gpu_alive(gpu, error));
+    hone_gpu_driver *const driver = gpu->driver;
+    HONE_TRY(gpu_heard(gpu, driver->vtable->fetch_end(driver, own->bytes, fetch->data, error), error));
+    if (!own->submits) return HONE_OK;
+    uint32_t counted[HONE_BUFFER_ALIGNMENT / sizeof(uint32_t)];
+    hone_status status;
+    do { // it was queued right behind
+        status = gpu_heard(gpu, driver->vtable->fetch_end(driver, own->canary, counted, error), error);
+    } while (status == HONE_PENDING);
+    HONE_TRY(status);
+    return gpu_canary_compare(gpu, counted[0], own->submits, error);
 }

@@ -35,27 +35,27 @@ static void trace_slice(gpu_program *program, const gpu_slice *slice, const doub
     gpu->traced = at;
 }
 
-static hone_status read_slice(gpu_program *program, gpu_slice *slice, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
-    double seconds[GPU_SLICE];
-    if (!slice->ran || !program->timed) return HONE_OK;
+hone_status gpu_read_slice(gpu_program *program, gpu_slice *slice, hone_error *error) {
+    gpu_device *const gpu = (gpu_device *)program->base.device;
+    double seconds[GPU_MOST_SLICE + 1]; // the last is the canary's
+    if (!slice->ran || !slice->timed) {
+        slice->ran = false;
+        return HONE_OK;
+    }
     hone_status status;
     do {
-        status = driver->vtable->timestamps(driver, slice->recording, seconds, error);
+        status = gpu_heard(gpu, gpu->driver->vtable->timestamps(gpu->driver, slice->recording, seconds, error), error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
     slice->ran = false;
     for (size_t i = 0; i < slice->count; i++) {
-        program->seconds[slice->first + i] += seconds[i];
-        program->runs[slice->first + i]++;
+        const size_t d = slice->first + i;
+        if (program->expected) program->expected[d] = seconds[i];
+        if (!program->timed) continue;
+        program->seconds[d] += seconds[i];
+        program->runs[d]++;
     }
-    if (program->base.device->trace) trace_slice(program, slice, seconds);
-    return HONE_OK;
-}
-
-hone_status gpu_read_times(gpu_program *program, gpu_slice *slice, hone_error *error) {
-    if (slice) return read_slice(program, slice, error);
-    for (size_t i = 0; i < program->slice_count; i++) HONE_TRY(read_slice(program, &program->slices[i], error));
+    if (program->timed && program->base.device->trace) trace_slice(program, slice, seconds);
     return HONE_OK;
 }
 

@@ -285,47 +285,6 @@ static hone_status prepare(gpu_program *program, hone_error *error) {
     return HONE_OK;
 }
 
-static hone_status record_slice(gpu_program *program, size_t first, size_t count, hone_error *error) {
-    hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
-    hone_gpu_command *commands;
-    HONE_TRY(HONE_GROW(&program->slices, &program->slice_capacity, program->slice_count + 1, "recordings", error));
-    HONE_TRY(HONE_NEW_ARRAY(&commands, count, "a recording", error));
-    for (size_t i = 0; i < count; i++) commands[i] = program->dispatches[first + i].command;
-    if (((gpu_device *)program->base.device)->scramble && !program->timed) gpu_scramble(commands, count);
-    gpu_slice *const slice = &program->slices[program->slice_count];
-    *slice = (gpu_slice){.first = first, .count = count};
-    const hone_status status =
-        driver->vtable->record(driver, commands, count, program->timed, &slice->recording, error);
-    program->slice_count += status == HONE_OK;
-    hone_free(commands);
-    return status;
-}
-
-void gpu_drop_recordings(gpu_program *program) {
-    hone_gpu_driver *const driver = ((gpu_device *)program->base.device)->driver;
-    for (size_t i = 0; i < program->slice_count; i++)
-        driver->vtable->recording_destroy(driver, program->slices[i].recording);
-    program->slice_count = 0;
-    program->recorded = false;
-}
-
-hone_status gpu_record(gpu_program *program, hone_error *error) {
-    gpu_drop_recordings(program);
-    const hone_plan *const plan = program->base.plan;
-    for (int segment = 0; segment < HONE_MAX_SEGMENTS; segment++) {
-        const uint32_t begin = plan->segment_first[segment];
-        const uint32_t end = plan->segment_first[segment + 1];
-        program->segment_slices[segment] = program->slice_count;
-        if (begin == end) continue;
-        const size_t last = program->steps[end - 1].first + program->steps[end - 1].count;
-        for (size_t at = program->steps[begin].first; at < last; at += GPU_SLICE)
-            HONE_TRY(record_slice(program, at, last - at < GPU_SLICE ? last - at : GPU_SLICE, error));
-    }
-    program->segment_slices[HONE_MAX_SEGMENTS] = program->slice_count;
-    program->recorded = true;
-    return HONE_OK;
-}
-
 // All that the program needs at the same time, where that is possible.
 static hone_status make_many(gpu_program *program, hone_error *error) {
     gpu_pipeline *wanted;
@@ -346,7 +305,7 @@ static hone_status make_pipelines(gpu_program *program, hone_error *error) {
         HONE_TRY(gpu_pipeline_get(gpu, dispatch->entry, dispatch->command.binding_count, &dispatch->command.pipeline,
                                   error));
     }
-    return HONE_OK;
+    return gpu_canary_make(gpu, error);
 }
 
 static hone_status proceed(gpu_program *program, hone_error *error) {
@@ -357,6 +316,7 @@ static hone_status proceed(gpu_program *program, hone_error *error) {
 
 hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_buffer *arena, hone_program **out,
                                hone_error *error) {
+    HONE_TRY(gpu_alive((const gpu_device *)device, error));
     gpu_program *program = (gpu_program *)*out;
     if (!program) {
         HONE_TRY(HONE_NEW(&program, "a program", error));
@@ -375,7 +335,7 @@ hone_status gpu_program_create(hone_device *device, const hone_plan *plan, hone_
 void gpu_program_destroy(hone_program *base) {
     gpu_program *const program = (gpu_program *)base;
     hone_gpu_driver *const driver = ((gpu_device *)base->device)->driver;
-    gpu_drop_recordings(program);
+    gpu_free_recordings(program);
     hone_gpu_buffer *const buffers[] = {program->parameters, program->scratch, program->flags};
     for (size_t i = 0; i < sizeof(buffers) / sizeof(buffers[0]); i++) {
         if (buffers[i]) driver->vtable->buffer_destroy(driver, buffers[i]);
@@ -384,7 +344,6 @@ void gpu_program_destroy(hone_program *base) {
     hone_free(program->steps);
     hone_free(program->dispatches);
     hone_free(program->words);
-    hone_free(program->slices);
     hone_free(program->seconds);
     hone_free(program->runs);
     hone_free(program);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Running a program: live numbers into the parameters, slices to the queue, error flags back.
-#include "base/clock.h"
 #include "device/gpu/internal.h"
 #include "graph/internal.h"
 
@@ -32,44 +31,31 @@ static hone_status set_live(gpu_program *program, int segment, const double *liv
                        : HONE_OK;
 }
 
-// A segment is submitted again: its times have one place only.
-static hone_status finish_times(gpu_device *gpu, gpu_program *program, gpu_slice *slice, hone_error *error) {
-    hone_status status;
-    do {
-        status = gpu->driver->vtable->wait(gpu->driver, error);
-    } while (status == HONE_PENDING);
-    HONE_TRY(status);
-    return gpu_read_times(program, slice, error);
-}
-
 hone_status gpu_submit(hone_program *base, int segment, const double *live, size_t live_count, hone_error *error) {
     gpu_program *const program = (gpu_program *)base;
-    gpu_device *const gpu = (gpu_device *)base->device;
-    if (!program->recorded) HONE_TRY(gpu_record(program, error)); // after a change of the profile
+    HONE_TRY(gpu_alive((const gpu_device *)base->device, error));
+    HONE_TRY(gpu_learn_late(program, &program->segments[segment], error));
+    HONE_TRY(gpu_record(program, error)); // what is to be cut again, or was dropped by a change of the profile
     HONE_TRY(set_live(program, segment, live, live_count, error));
-    for (size_t i = program->segment_slices[segment]; i < program->segment_slices[segment + 1]; i++) {
-        gpu_slice *const slice = &program->slices[i];
-        if (slice->ran && program->timed) HONE_TRY(finish_times(gpu, program, slice, error));
-        slice->ran = true;
-        if (program->timed) slice->submitted = hone_clock_seconds();
-        HONE_TRY(gpu->driver->vtable->submit(gpu->driver, slice->recording, error));
-        for (size_t d = slice->first; d < slice->first + slice->count; d++)
-            gpu->counts[program->steps[program->dispatches[d].step].count_index].dispatches++;
-    }
+    HONE_TRY(gpu_submit_segment(program, &program->segments[segment], error));
     program->flags_dirty |= program->uses_flags;
     return HONE_OK;
 }
 
 hone_status gpu_wait(hone_program *base, hone_error *error) {
     gpu_program *const program = (gpu_program *)base;
-    hone_gpu_driver *const driver = ((gpu_device *)base->device)->driver;
-    HONE_TRY(driver->vtable->wait(driver, error));
-    if (program->timed) HONE_TRY(gpu_read_times(program, NULL, error));
+    gpu_device *const gpu = (gpu_device *)base->device;
+    HONE_TRY(gpu_alive(gpu, error));
+    hone_gpu_driver *const driver = gpu->driver;
+    HONE_TRY(gpu_heard(gpu, driver->vtable->wait(driver, error), error));
+    HONE_TRY(gpu_canary_check(gpu, false, error));
+    HONE_TRY(gpu_learn(program, error)); // now that it is known to have run
     if (!program->flags_dirty) return HONE_OK;
     uint32_t flags = 0;
     hone_status status;
     do {
-        status = driver->vtable->download(driver, program->flags, 0, &flags, sizeof(flags), error);
+        status =
+            gpu_heard(gpu, driver->vtable->download(driver, program->flags, 0, &flags, sizeof(flags), error), error);
     } while (status == HONE_PENDING);
     HONE_TRY(status);
     program->flags_dirty = false;

@@ -340,6 +340,7 @@ static hone_status proceed(gpu_device *gpu, bool all, hone_error *error) {
 hone_status gpu_self_test(hone_device *device, void (*report)(void *context, const hone_self_test_result *result),
                           void *context, hone_error *error) {
     gpu_device *const gpu = (gpu_device *)device;
+    HONE_TRY(gpu_alive(gpu, error));
     if (!gpu->test) {
         gpu_switched_off_clear(gpu);
         const hone_status status = begin(gpu, true, error);

@@ -16,7 +16,7 @@ hone_status vulkan_check(vulkan_driver *vk, VkResult result, const char *what, h
     case VK_ERROR_OUT_OF_DEVICE_MEMORY:
         HONE_FAIL(error, OUT_OF_MEMORY, "vulkan: no memory for %s", what);
     case VK_ERROR_DEVICE_LOST:
-        vk->lost = true;
+        vk->base.lost = true;
         HONE_FAIL(error, DEVICE_LOST, "vulkan: the GPU was lost during %s", what);
     default:
         HONE_FAIL(error, UNSUPPORTED, "vulkan: %s failed with result %d", what, (int)result);
@@ -211,7 +211,7 @@ static hone_status make_layouts(vulkan_driver *vk, hone_error *error) {
 }
 
 static void close_device(vulkan_driver *vk) {
-    if (vk->timeline && !vk->lost) {
+    if (vk->timeline && !vk->base.lost) {
         while (vulkan_wait_for(vk, vk->submitted, NULL) == HONE_PENDING) {
         }
     }

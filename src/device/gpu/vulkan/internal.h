@@ -102,7 +102,6 @@ typedef struct vulkan_driver {
     // A download that has returned HONE_PENDING: bytes that are done, and the slot that the next ones come through.
     bool reading;
     size_t read_bytes;
-    bool lost;
     double tick; // seconds of a timestamp's unit
     uint64_t tick_mask;
     VkPipelineCache pipelines; // VK_NULL_HANDLE where it could not be made

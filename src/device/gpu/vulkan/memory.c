@@ -109,7 +109,7 @@ failed:
 
 void vulkan_buffer_destroy(hone_gpu_driver *driver, hone_gpu_buffer *buffer) {
     vulkan_driver *const vk = (vulkan_driver *)driver;
-    if (!vk->lost) {
+    if (!vk->base.lost) {
         while (vulkan_wait_for(vk, vk->submitted, NULL) == HONE_PENDING) {
         }
     }
@@ -183,7 +183,7 @@ hone_status vulkan_fetch_create(hone_gpu_driver *driver, size_t bytes, hone_gpu_
 
 void vulkan_fetch_destroy(hone_gpu_driver *driver, hone_gpu_fetch *fetch) {
     vulkan_driver *const vk = (vulkan_driver *)driver;
-    if (!vk->lost) {
+    if (!vk->base.lost) {
         while (vulkan_wait_for(vk, fetch->slot.done, NULL) == HONE_PENDING) {
         }
     }

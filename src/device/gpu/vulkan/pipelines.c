@@ -36,7 +36,7 @@ void vulkan_save_pipelines(vulkan_driver *vk) {
     size_t bytes = 0;
     void *data = NULL;
     if (!vk->pipelines) return;
-    if (!vk->lost && vk->GetPipelineCacheData(vk->device, vk->pipelines, &bytes, NULL) == VK_SUCCESS &&
+    if (!vk->base.lost && vk->GetPipelineCacheData(vk->device, vk->pipelines, &bytes, NULL) == VK_SUCCESS &&
         bytes != vk->pipelines_bytes && hone_allocate_raw(bytes, 1, "pipelines", &data, NULL) == HONE_OK &&
         vk->GetPipelineCacheData(vk->device, vk->pipelines, &bytes, data) == VK_SUCCESS)
         gpu_cache_write(vk->pipelines_name, vk->pipelines_key, data, bytes);

@@ -137,7 +137,7 @@ hone_status vulkan_record(hone_gpu_driver *driver, const hone_gpu_command *comma
 
 void vulkan_recording_destroy(hone_gpu_driver *driver, hone_gpu_recording *recording) {
     vulkan_driver *const vk = (vulkan_driver *)driver;
-    if (!vk->lost) {
+    if (!vk->base.lost) {
         while (vulkan_wait_for(vk, vk->submitted, NULL) == HONE_PENDING) {
         }
     }

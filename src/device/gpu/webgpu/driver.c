@@ -14,7 +14,7 @@ static void copy_text(char *out, size_t size, WGPUStringView text) {
 
 static void note(webgpu_driver *gpu, hone_status status, WGPUStringView message) {
     pthread_mutex_lock(&gpu->lock);
-    gpu->lost |= status == HONE_DEVICE_LOST;
+    gpu->base.lost |= status == HONE_DEVICE_LOST;
     // The first is the cause; but what comes before a loss is its consequence.
     if (!gpu->failed || status == HONE_DEVICE_LOST) {
         gpu->failed = true;
@@ -54,7 +54,7 @@ static void on_device(WGPURequestDeviceStatus status, WGPUDevice device, WGPUStr
 hone_status webgpu_check(webgpu_driver *gpu, const char *what, hone_error *error) {
     hone_status status = HONE_OK;
     pthread_mutex_lock(&gpu->lock);
-    if (gpu->lost)
+    if (gpu->base.lost)
         status = hone_error_set(error, HONE_DEVICE_LOST, "webgpu: the GPU was lost during %s: %s", what, gpu->message);
     else if (gpu->failed)
         status = hone_error_set(error, gpu->failure, "webgpu: %s: %s", what, gpu->message);

@@ -86,9 +86,8 @@ typedef struct webgpu_driver {
     bool asking, answered, mapped;       // set by callbacks
     double tick;                         // seconds of a timestamp's unit
     pthread_mutex_t lock;                // of the next four: pipelines are made from several threads
-    bool lost;
-    bool failed;         // a callback has reported an error that no call has returned yet
-    hone_status failure; // its status
+    bool failed;                         // a callback has reported an error that no call has returned yet
+    hone_status failure;                 // its status
     char message[512];
 } webgpu_driver;
 
