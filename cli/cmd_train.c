@@ -78,7 +78,13 @@ const cli_option train_option_table[] = {
     {CLI_SIZE, "max-memory", .value = "SIZE", AT(max_memory),
      .help = "refuse what needs more, saying what would fit: 800M, 1.5GiB (a GPU's memory; no limit on the CPU)"},
     {CLI_CHOICE, "precision", .value = "NAME", AT(precision), .words = precision_words, .help = "auto or f32 (auto)"},
-    {CLI_REFUSED, "submit-ms", .help = "has no meaning on the CPU: leave it out"},
+    {CLI_INTEGER, "submit-ms", .value = "N", AT(common.submit_ms), .low = 1, .high = 60000,
+     .help = "hand work to a GPU in parts that should not take longer, in milliseconds (500)"},
+    {CLI_INTEGER, "copy-every", .value = "N", AT(copy_every), .low = 1, .high = 1e9,
+     .help = "on a GPU: copy the state to memory every N steps, or after 30 seconds, so that a lost GPU costs no more "
+             "(50)"},
+    {CLI_INTEGER, "reopen", .value = "N", AT(reopen), .low = 0, .high = 1000,
+     .help = "how often in a row a lost GPU is opened again before the run ends (5)"},
     {CLI_REFUSED, "rescale-every",
      .help = "belongs to training all weights, which this version does not do: leave it out"},
     {CLI_END},
@@ -97,6 +103,8 @@ void train_defaults(void *opaque) {
     s->epsilon = 1e-8;
     s->clip = 1;
     s->seed = 1;
+    s->copy_every = 50;
+    s->reopen = 5;
 }
 
 bool train_given(const train_settings *settings, size_t offset) {
@@ -113,6 +121,9 @@ int train_check_settings(const train_settings *s) {
     if (!s->output && (!s->dry_run || s->resume)) return cli_usage("'hone train' needs -o RUN, the folder to make");
     if (train_given(s, offsetof(train_settings, steps)) && train_given(s, offsetof(train_settings, epochs)))
         return cli_usage("--steps and --epochs say the same thing: give one of them");
+    if (train_given(s, offsetof(train_settings, common.submit_ms)) && s->common.device &&
+        strcmp(s->common.device, "cpu") == 0)
+        return cli_usage("--submit-ms has no meaning on the CPU: leave it out");
     if (s->eval_every && !s->valid) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
     if (s->resume && s->init_adapter)
         return cli_usage("--resume goes on with the run's own adapter: leave --init-adapter out");

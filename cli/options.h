@@ -47,6 +47,7 @@ typedef struct cli_common {
     bool help, json, quiet, verbose;
     const char *device;
     int64_t threads;
+    int64_t submit_ms; // of a GPU; 0: the default
     uint64_t given[2]; // bit i: row i of the command's own table was on the command line
 } cli_common;
 

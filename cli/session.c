@@ -19,7 +19,8 @@ void cli_note_switched_off(hone_device *device) {
 
 hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error) {
     *out = NULL;
-    const hone_device_description description = {.name = common->device, .threads = (int)common->threads};
+    const hone_device_description description = {
+        .name = common->device, .threads = (int)common->threads, .submit_ms = (int)common->submit_ms};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, out, error), error);
     if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED)

@@ -26,7 +26,7 @@ typedef struct train_settings {
     int64_t seed;
     bool in_order;
     const char *valid; // a file, or a part of the rows "10%"
-    int64_t eval_every, save_every, keep;
+    int64_t eval_every, save_every, keep, copy_every, reopen;
     bool recompute, resume, profile, dry_run;
     const char *init_adapter;
     uint64_t max_memory;
@@ -59,7 +59,8 @@ typedef struct train_run {
     double first_loss, last_loss, eval_loss; // NaN: none yet
     int64_t tokens;
     int64_t skipped;
-    bool unheard; // standard output takes no more
+    int64_t recoveries; // of the GPU, that the user was told of
+    bool unheard;       // standard output takes no more
 } train_run;
 
 // What hone plan shares with hone train.

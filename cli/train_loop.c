@@ -92,6 +92,17 @@ static hone_status show_step(train_run *run, const hone_step_report *r, const ch
     return HONE_OK;
 }
 
+// One line for each loss of the GPU that was made good.
+static void tell_recovery(train_run *run) {
+    const char *text;
+    const int64_t count = hone_trainer_recoveries(run->trainer, &text);
+    if (count > run->recoveries) {
+        cli_progress_clear(&run->progress);
+        cli_note("%s", text);
+    }
+    run->recoveries = count;
+}
+
 // --- parts of the loop ------------------------------------------------------------------------------------------------------
 
 static void note_step(train_run *run, const hone_step_report *r) {
@@ -111,6 +122,7 @@ static hone_status step(train_run *run, hone_step_report *r, hone_error *error) 
         hone_trainer_go_ahead(run->trainer, stopping ? 0 : next_stop(run, hone_trainer_done_steps(run->trainer)));
         status = hone_trainer_step(run->trainer, r, error);
     } while (status == HONE_PENDING);
+    tell_recovery(run);
     HONE_TRY(status);
     note_step(run, r);
     hone_text line = {0};
@@ -127,7 +139,12 @@ static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
     cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
                       (long long)options_of(run)->steps);
     hone_trainer *const evaluator = run->evaluator ? run->evaluator : run->trainer;
-    CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, &loss, &tokens, error), error);
+    do {
+        CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, &loss, &tokens, error), error);
+        if (status != HONE_DEVICE_LOST || !run->evaluator) break;
+        CLI_WAIT(status, hone_trainer_recover(run->trainer, error), error); // which brings the evaluator back, too
+    } while (status == HONE_OK);
+    tell_recovery(run);
     HONE_TRY(status);
     run->eval_loss = loss;
     hone_text line = {0};
@@ -150,7 +167,10 @@ static hone_status save(train_run *run, const char *what, bool last, hone_error 
                                 .settings = run->fields,
                                 .setting_count = run->field_count,
                                 .metrics = run->folder->metrics};
-    return hone_run_folder_save(run->folder, run->trainer, &report, (int)run->settings->keep, last, error);
+    const hone_status status =
+        hone_run_folder_save(run->folder, run->trainer, &report, (int)run->settings->keep, last, error);
+    tell_recovery(run);
+    return status;
 }
 
 // The steps that are under way on the device are part of what is saved next: they get their lines.
@@ -208,6 +228,23 @@ static void save_after(train_run *run, hone_status status) {
     if (saved != HONE_OK && saved != HONE_NOT_FINITE) cli_note("%s", second.message);
 }
 
+// The GPU stays lost: the last copy of the state becomes the run's, and the error says how to go on.
+static hone_status save_lost(train_run *run, hone_error *error) {
+    const hone_error why = error ? *error : (hone_error){0};
+    hone_error second = {0};
+    const long long at = (long long)hone_trainer_done_steps(run->trainer);
+    const hone_status saved = at > 0 ? save(run, "stopped: the GPU was lost", false, &second) : HONE_OK;
+    if (run->folder->saved_step < 0) // nor can the adapter be had from a GPU that is lost
+        return hone_error_set(
+            error, HONE_DEVICE_LOST, "%.600s: nothing was saved%s%.300s", why.message,
+            saved != HONE_OK ? ": " : ", as no step was done: run the command again, perhaps with another --device",
+            saved != HONE_OK ? second.message : "");
+    return hone_error_set(error, HONE_DEVICE_LOST,
+                          "%.600s: '%s' is saved as of step %lld: the same command with --resume goes on from there, "
+                          "also with another --device",
+                          why.message, run->folder->state, (long long)run->folder->saved_step);
+}
+
 static hone_status loop(train_run *run, hone_error *error) {
     const int64_t begin = hone_trainer_done_steps(run->trainer);
     if (evaluation_due(run, begin) && !hone_metrics_evaluated(run->folder->metrics, begin))
@@ -224,6 +261,7 @@ hone_status train_loop(train_run *run, hone_error *error) {
     HONE_TRY(open_folder(run, error));
     run->started = hone_clock_seconds();
     const hone_status status = loop(run, error);
+    if (status == HONE_DEVICE_LOST) return save_lost(run, error);
     if (status != HONE_OK && status != HONE_INTERRUPTED) save_after(run, status);
     return status;
 }

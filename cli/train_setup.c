@@ -80,6 +80,8 @@ static hone_status train_options(train_run *run, hone_error *error) {
 #undef TAKE
     if (fresh || GIVEN(seed)) o->seed = (uint64_t)s->seed;
     if (fresh || GIVEN(schedule)) o->schedule = (hone_schedule)s->schedule;
+    o->copy_every = s->copy_every;
+    o->reopen = s->reopen > 0 ? (int)s->reopen : -1;
     o->recompute = s->recompute ? HONE_RECOMPUTE_LAYERS : HONE_RECOMPUTE_CHEAP;
     return lora_options(run, fresh, error);
 }

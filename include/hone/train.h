@@ -35,7 +35,10 @@ typedef struct hone_train_options {
     hone_recompute recompute; // HONE_RECOMPUTE_CHEAP, or _LAYERS for least memory
     size_t max_bytes;         // refuse, before activations are allocated, what needs more in all; 0 = no limit
     const hone_dataset
-        *evaluated;     // what hone_trainer_evaluate will be given: its programs are counted too; may be NULL
+        *evaluated; // what hone_trainer_evaluate will be given: its programs are counted too; may be NULL
+    int64_t
+        copy_every; // on a device that may be lost: steps between copies of the state to the host (also every 30 s); 50
+    int reopen;     // how often in a row a lost device is opened again; 5, below 0: never
     bool evaluate_only; // no gradients, no moments: only hone_trainer_evaluate may be called
 } hone_train_options;
 
@@ -67,6 +70,14 @@ HONE_API const hone_train_options *hone_trainer_options(const hone_trainer *trai
 // row, the text names its rows. After the last step *report has step == steps; calling again is an error.
 HONE_API HONE_MUST_USE hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report,
                                                      hone_error *error);
+// A device that is lost is opened again by the trainer, within the calls that find it lost: its last copy of the state goes
+// back and the steps since are done again, to the same bits and unreported. How often that has been so; *text (may be NULL)
+// gets a line about the last time. If it stays lost, the calls return HONE_DEVICE_LOST; then hone_trainer_done_steps is the
+// step of the last copy, and hone_trainer_save_state writes it.
+HONE_API int64_t hone_trainer_recoveries(const hone_trainer *trainer, const char **text);
+// For who uses the same device beside the trainer (a trainer that only evaluates) and is told HONE_DEVICE_LOST: brings it
+// back. May return HONE_PENDING.
+HONE_API HONE_MUST_USE hone_status hone_trainer_recover(hone_trainer *trainer, hone_error *error);
 // Steps that have been reported.
 HONE_API int64_t hone_trainer_done_steps(const hone_trainer *trainer);
 // Where a device works while the caller goes on, up to two more steps are queued, none beyond step `last`, before the

@@ -13,6 +13,22 @@ static hone_status open_gguf(hone_model *model, const hone_gguf *gguf, hone_erro
     return hone_weights_load(model, gguf, error);
 }
 
+// Programs on a model are others': each drops its own.
+static void drop(void *self) {
+    (void)self;
+}
+
+static hone_status restore(void *self, hone_error *error) {
+    hone_model *const model = self;
+    hone_gguf *gguf;
+    HONE_TRY(hone_gguf_open(model->path, &gguf, error));
+    const hone_status status = hone_weights_reload(model, gguf, error);
+    hone_gguf_close(gguf);
+    if (status != HONE_OK && !(error && strstr(error->message, model->path)))
+        hone_error_prefix(error, "'%s'", model->path);
+    return status;
+}
+
 hone_status hone_model_open(hone_device *device, const char *path, hone_model **out, hone_error *error) {
     *out = NULL;
     hone_gguf *gguf;
@@ -34,12 +50,15 @@ hone_status hone_model_open(hone_device *device, const char *path, hone_model **
         hone_model_close(model);
         return status;
     }
+    model->user = (hone_device_user){.drop = drop, .restore = restore, .self = model};
+    hone_device_add_user(device, &model->user);
     *out = model;
     return HONE_OK;
 }
 
 void hone_model_close(hone_model *model) {
     if (!model) return;
+    hone_device_remove_user(model->device, &model->user);
     hone_weights_free(model);
     hone_tokenizer_destroy(model->tokenizer);
     hone_arena_clear(&model->arena);

@@ -7,6 +7,7 @@
 #include <hone/model.h>
 
 #include "base/arena.h"
+#include "device/device.h"
 #include "formats/adapter.h"
 #include "formats/gguf.h"
 #include "tensor/blocks.h"
@@ -48,6 +49,7 @@ struct hone_model {
     hone_tokenizer *tokenizer;
     hone_weight embedding, output_norm, head; // head.name is NULL when tied: the embedding serves
     hone_llama_block *blocks;                 // [config.layers]
+    hone_device_user user;                    // for a device that was lost
     float *rope_factors;                      // [rope_columns / 2] frequencies are divided by these; NULL = none
 };
 
@@ -61,6 +63,8 @@ void hone_matrix_name(int64_t layer, int matrix, char *text, size_t size);
 HONE_MUST_USE hone_status hone_config_read(const hone_gguf *gguf, hone_model_config *out, hone_error *error);
 // Loads every weight of the config from the file; refuses what is missing, misshapen or of a type that is not read.
 HONE_MUST_USE hone_status hone_weights_load(hone_model *model, const hone_gguf *gguf, hone_error *error);
+// Once more, into buffers that have lost their bytes. Another file than the one that was loaded is HONE_MISMATCH.
+HONE_MUST_USE hone_status hone_weights_reload(hone_model *model, const hone_gguf *gguf, hone_error *error);
 void hone_weights_free(hone_model *model);
 
 // --- into graphs -----------------------------------------------------------------------------------------------------

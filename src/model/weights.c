@@ -38,6 +38,7 @@ static size_t aligned(size_t bytes) {
 typedef struct loader {
     hone_model *model;
     const hone_gguf *gguf;
+    bool again; // into the buffers that are there
     XXH64_state_t *hash;
     void *slab; // blocks on their way from the file
     size_t slab_bytes;
@@ -139,8 +140,10 @@ static hone_status fill(loader *load, const hone_gguf_tensor *tensor, const hone
 static hone_status load_vector(loader *load, const hone_gguf_tensor *tensor, hone_weight *out, hone_error *error) {
     const size_t bytes = (size_t)out->columns * sizeof(float);
     out->dtype = HONE_DTYPE_F32;
-    load->model->config.parameters += (uint64_t)out->columns;
-    HONE_TRY(hone_buffer_create(load->model->device, bytes, out->name, &out->buffer, error));
+    if (!load->again) {
+        load->model->config.parameters += (uint64_t)out->columns;
+        HONE_TRY(hone_buffer_create(load->model->device, bytes, out->name, &out->buffer, error));
+    }
     if (load->model->device->counts_only) return HONE_OK;
     HONE_TRY(want_room(&load->staging, &load->staging_bytes, bytes, "room to convert tensors", error));
     HONE_TRY(hone_gguf_read_floats(load->gguf, tensor, load->staging, error));
@@ -160,13 +163,15 @@ static hone_status load_weight(loader *load, const char *name, int64_t rows, int
                  (long long)rows, (long long)columns);
     out->rows = rows;
     out->columns = columns;
-    HONE_TRY(hone_arena_string(&load->model->arena, name, strlen(name), &out->name, error));
+    if (!load->again) HONE_TRY(hone_arena_string(&load->model->arena, name, strlen(name), &out->name, error));
     if (vector) return load_vector(load, tensor, out, error);
     size_t bytes = 0;
     HONE_TRY(lay_out(tensor, out, &bytes, error));
-    HONE_TRY(hone_buffer_create(load->model->device, bytes, name, &out->buffer, error));
-    load->model->config.parameters += (uint64_t)rows * (uint64_t)columns;
-    load->model->config.layer_parameters += (uint64_t)rows * (uint64_t)columns;
+    if (!load->again) {
+        HONE_TRY(hone_buffer_create(load->model->device, bytes, name, &out->buffer, error));
+        load->model->config.parameters += (uint64_t)rows * (uint64_t)columns;
+        load->model->config.layer_parameters += (uint64_t)rows * (uint64_t)columns;
+    }
     if (load->model->device->counts_only) return HONE_OK;
     if (out->buffer->data) return fill(load, tensor, out, out->buffer->data, error);
     HONE_TRY(want_room(&load->staging, &load->staging_bytes, bytes, "room to convert tensors", error));
@@ -241,12 +246,14 @@ static hone_status load_rope_factors(hone_model *model, const hone_gguf *gguf, h
 static hone_status load_all(loader *load, hone_error *error) {
     hone_model *const model = load->model;
     const hone_model_config *const c = &model->config;
-    HONE_TRY(load_rope_factors(model, load->gguf, error));
-    HONE_TRY(check_known(model, load->gguf, error));
-    HONE_TRY(HONE_NEW_ARRAY(&model->blocks, (size_t)c->layers, "the model's blocks", error));
+    if (!load->again) {
+        HONE_TRY(load_rope_factors(model, load->gguf, error));
+        HONE_TRY(check_known(model, load->gguf, error));
+        HONE_TRY(HONE_NEW_ARRAY(&model->blocks, (size_t)c->layers, "the model's blocks", error));
+    }
     HONE_TRY(load_weight(load, "token_embd.weight", c->vocabulary, c->width, &model->embedding, error));
     if (!c->tied) {
-        model->config.layer_parameters = 0; // an untied table is looked up, not multiplied
+        if (!load->again) model->config.layer_parameters = 0; // an untied table is looked up, not multiplied
         HONE_TRY(load_weight(load, "output.weight", c->vocabulary, c->width, &model->head, error));
     }
     HONE_TRY(load_weight(load, "output_norm.weight", 1, c->width, &model->output_norm, error));
@@ -264,6 +271,25 @@ hone_status hone_weights_load(hone_model *model, const hone_gguf *gguf, hone_err
     hone_free(load.staging);
     model->config.file_hash = XXH64_digest(&hash);
     return status;
+}
+
+hone_status hone_weights_reload(hone_model *model, const hone_gguf *gguf, hone_error *error) {
+    XXH64_state_t hash;
+    hone_model_config now;
+    memset(&now, 0, sizeof(now)); // gaps between its members are hashed too
+    HONE_TRY(hone_config_read(gguf, &now, error));
+    XXH64_reset(&hash, 0);
+    XXH64_update(&hash, &now, sizeof(now));
+    HONE_FAIL_IF(now.layers != model->config.layers || now.tied != model->config.tied, error, MISMATCH,
+                 "the file is not the one that was loaded");
+    loader load = {.model = model, .gguf = gguf, .hash = &hash, .again = true};
+    const hone_status status = load_all(&load, error);
+    hone_free(load.slab);
+    hone_free(load.staging);
+    HONE_TRY(status);
+    HONE_FAIL_IF(XXH64_digest(&hash) != model->config.file_hash, error, MISMATCH,
+                 "the file is not the one that was loaded");
+    return HONE_OK;
 }
 
 void hone_weights_free(hone_model *model) {

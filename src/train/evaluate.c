@@ -89,17 +89,17 @@ static hone_status run(hone_trainer *trainer, const hone_dataset *data, hone_err
     }
 }
 
-static void end(hone_trainer *trainer) {
+void hone_trainer_evaluate_end(hone_trainer *trainer) {
     trainer->evaluating = false;
     hone_order_clear(&trainer->eval_order);
 }
 
-hone_status hone_trainer_evaluate(hone_trainer *trainer, const hone_dataset *data, double *loss, int64_t *tokens,
-                                  hone_error *error) {
+hone_status hone_trainer_evaluate_once(hone_trainer *trainer, const hone_dataset *data, double *loss, int64_t *tokens,
+                                       hone_error *error) {
     hone_status status = trainer->evaluating ? HONE_OK : begin(trainer, data, error);
     if (status == HONE_OK) status = run(trainer, data, error);
     if (status == HONE_PENDING) return status;
-    end(trainer);
+    hone_trainer_evaluate_end(trainer);
     if (status != HONE_OK) return status;
     const float sum = trainer->eval_sum;
     HONE_FAIL_IF(!isfinite(sum), error, NOT_FINITE, "the loss over '%s' is not finite", data->name);

@@ -178,7 +178,7 @@ static hone_status prune_states(const hone_run_folder *folder, size_t keep, hone
 
 static hone_status save_state(hone_run_folder *folder, hone_trainer *trainer, int keep, hone_error *error) {
     const int64_t step = hone_trainer_done_steps(trainer);
-    if (step == folder->saved_step) return HONE_OK; // nothing has changed since
+    if (step <= folder->saved_step) return HONE_OK; // nothing has changed since; less after the loss of the device
     if (keep > 1 && folder->saved_step >= 0) HONE_TRY(keep_state(folder, error));
     HONE_TRY(hone_trainer_save_state(trainer, folder->state, error));
     folder->saved_step = step;

@@ -67,7 +67,7 @@ static hone_status put_numbers(const hone_trainer *trainer, hone_checkpoint_writ
 }
 
 // The three flat tensors, in the layout of the LoRA's buffer.
-static size_t tensors_of(const hone_trainer *trainer, hone_buffer *buffers[3], const char *names[3]) {
+size_t hone_trainer_tensors(const hone_trainer *trainer, hone_buffer *buffers[3], const char *names[3]) {
     buffers[0] = trainer->lora->buffer;
     buffers[1] = trainer->buffers.first_moment;
     buffers[2] = trainer->buffers.second_moment;
@@ -88,25 +88,36 @@ static hone_status check_finite(const hone_trainer *trainer, const char *name, c
     return HONE_OK;
 }
 
+// From the device; from the last copy when the device is lost for good.
+static hone_status get_values(const hone_trainer *trainer, hone_buffer *buffer, size_t index, float *values,
+                              hone_error *error) {
+    const size_t floats = trainer->lora->floats;
+    if (trainer->recovery.dead && trainer->recovery.valid) {
+        memcpy(values, hone_trainer_copy(trainer) + index * floats, floats * sizeof(float));
+        return HONE_OK;
+    }
+    hone_status status;
+    do status = hone_buffer_download(buffer, 0, values, floats * sizeof(float), error);
+    while (status == HONE_PENDING);
+    return status;
+}
+
 // Each is looked at before it is written: a state of NaN must not take the place of the last good one.
 static hone_status put_tensors(const hone_trainer *trainer, hone_checkpoint_writer *writer, const char *path,
                                float *values, hone_error *error) {
     hone_buffer *buffers[3];
     const char *names[3];
-    const size_t count = tensors_of(trainer, buffers, names);
+    const size_t count = hone_trainer_tensors(trainer, buffers, names);
     const hone_tensor tensor = {hone_type(HONE_DTYPE_F32, 1, (int64_t)trainer->lora->floats), values};
     for (size_t i = 0; i < count; i++) {
-        hone_status status;
-        do status = hone_buffer_download(buffers[i], 0, values, trainer->lora->floats * sizeof(float), error);
-        while (status == HONE_PENDING);
-        HONE_TRY(status);
+        HONE_TRY(get_values(trainer, buffers[i], i, values, error));
         HONE_TRY(check_finite(trainer, names[i], values, path, error));
         HONE_TRY(hone_checkpoint_put_tensor(writer, names[i], &tensor, error));
     }
     return HONE_OK;
 }
 
-hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hone_error *error) {
+static hone_status save_state(hone_trainer *trainer, const char *path, hone_error *error) {
     HONE_FAIL_IF(trainer->options.evaluate_only, error, INVALID_ARGUMENT, "this trainer only evaluates");
     HONE_FAIL_IF(trainer->phase != HONE_PHASE_IDLE, error, INVALID_ARGUMENT, "a training step is in progress");
     hone_status status;
@@ -125,6 +136,18 @@ hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hon
         hone_checkpoint_abandon(&writer);
     }
     hone_free(values);
+    return status;
+}
+
+// A device that is lost meanwhile is brought back, if it can be, and asked once more.
+hone_status hone_trainer_save_state(hone_trainer *trainer, const char *path, hone_error *error) {
+    hone_status status;
+    do {
+        hone_error why = {0};
+        status = hone_trainer_proceed(trainer, &why);
+        if (status == HONE_OK) status = save_state(trainer, path, &why);
+        status = hone_trainer_lost(trainer, status, &why, error);
+    } while (status == HONE_PENDING);
     return status;
 }
 
@@ -197,7 +220,7 @@ static hone_status check_settings(const hone_train_options *o, const hone_checkp
 static hone_status get_tensors(hone_trainer *trainer, const hone_checkpoint *state, float *values, hone_error *error) {
     hone_buffer *buffers[3];
     const char *names[3];
-    const size_t count = tensors_of(trainer, buffers, names);
+    const size_t count = hone_trainer_tensors(trainer, buffers, names);
     const hone_tensor_type type = hone_type(HONE_DTYPE_F32, 1, (int64_t)trainer->lora->floats);
     for (size_t i = 0; i < count; i++) {
         HONE_TRY(hone_checkpoint_tensor(state, names[i], &type, values, error));
@@ -226,6 +249,8 @@ static hone_status restore(hone_trainer *trainer, const hone_checkpoint *state, 
     trainer->skipped = (int64_t)skipped;
     trainer->order.epoch = (int64_t)epoch;
     trainer->order.cursor = (size_t)cursor;
+    trainer->recovery.valid = false; // the copy is of another run
+    trainer->recovery.target = 0;
     return HONE_OK;
 }
 
@@ -280,5 +305,12 @@ hone_status hone_state_read_options(const char *path, hone_train_options *option
 
 hone_status hone_trainer_save_adapter(hone_trainer *trainer, const char *folder, hone_error *error) {
     HONE_FAIL_IF(!trainer->lora, error, INVALID_ARGUMENT, "there is no LoRA to save");
-    return hone_lora_save(trainer->lora, folder, error);
+    hone_status status;
+    do {
+        hone_error why = {0};
+        status = hone_trainer_proceed(trainer, &why);
+        if (status == HONE_OK) status = hone_lora_save(trainer->lora, folder, &why);
+        status = hone_trainer_lost(trainer, status, &why, error);
+    } while (status == HONE_PENDING);
+    return status;
 }

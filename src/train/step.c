@@ -162,7 +162,8 @@ static bool may_begin(const hone_trainer *trainer) {
     if (trainer->queued_count == 0) return true;
     const int ahead = trainer->model->device->ahead;
     const size_t most = ahead < HONE_MOST_AHEAD ? (size_t)ahead : HONE_MOST_AHEAD;
-    return trainer->queued_count <= most && trainer->step < trainer->last && !trainer->profiled;
+    return trainer->queued_count <= most && trainer->step < trainer->last && !trainer->profiled &&
+           !hone_trainer_copy_due(trainer);
 }
 
 void hone_trainer_go_ahead(hone_trainer *trainer, int64_t last) {
@@ -211,7 +212,7 @@ static hone_status advance(hone_trainer *trainer, hone_error *error) {
     return HONE_OK;
 }
 
-hone_status hone_trainer_step(hone_trainer *trainer, hone_step_report *report, hone_error *error) {
+hone_status hone_trainer_step_once(hone_trainer *trainer, hone_step_report *report, hone_error *error) {
     HONE_FAIL_IF(trainer->options.evaluate_only, error, INVALID_ARGUMENT, "this trainer only evaluates");
     HONE_FAIL_IF(trainer->phase == HONE_PHASE_IDLE && trainer->queued_count == 0 &&
                      trainer->step >= trainer->options.steps,

@@ -38,6 +38,8 @@ static hone_status check_options(const hone_train_options *o, hone_error *error)
                  "an epsilon of %g is no fp32 number above 0", o->epsilon);
     HONE_FAIL_IF(!isfinite((float)(o->learning_rate * o->weight_decay)), error, INVALID_ARGUMENT,
                  "a weight decay of %g is too large", o->weight_decay);
+    HONE_FAIL_IF(o->copy_every < 0, error, INVALID_ARGUMENT, "a copy every %lld steps cannot be",
+                 (long long)o->copy_every);
     HONE_FAIL_IF(o->warmup < 0, error, INVALID_ARGUMENT, "warm-up must not be below 0 steps");
     return HONE_OK;
 }
@@ -49,6 +51,8 @@ static void fill_defaults(hone_train_options *o, const hone_dataset *data) {
     if (o->beta1 == 0) o->beta1 = 0.9;
     if (o->beta2 == 0) o->beta2 = 0.999;
     if (o->epsilon == 0) o->epsilon = 1e-8;
+    if (o->copy_every == 0) o->copy_every = 50;
+    if (o->reopen == 0) o->reopen = 5;
     if (o->steps == 0 && o->epochs == 0) o->epochs = 1;
     for (size_t i = 0; i < data->row_count && o->sequence == 0; i++) {
         if ((int64_t)data->rows[i].length > o->sequence) o->sequence = (int64_t)data->rows[i].length;
@@ -177,6 +181,7 @@ hone_status hone_trainer_create(hone_model *model, hone_lora *lora, const hone_d
     trainer->lora = lora;
     trainer->data = data;
     trainer->options = o;
+    hone_trainer_use_device(trainer);
     const hone_status status = create(trainer, error);
     if (status != HONE_OK) {
         hone_trainer_destroy(trainer);
@@ -188,6 +193,7 @@ hone_status hone_trainer_create(hone_model *model, hone_lora *lora, const hone_d
 
 void hone_trainer_destroy(hone_trainer *trainer) {
     if (!trainer) return;
+    hone_trainer_leave_device(trainer);
     for (int i = 0; i < HONE_PLANS; i++) hone_step_plan_clear(&trainer->plans[i]);
     hone_step_plan_clear(&trainer->update);
     for (int i = 0; i <= HONE_EVAL_BEHIND; i++) hone_fetch_destroy(trainer->eval_loss[i]);

@@ -39,6 +39,35 @@ typedef struct hone_micro_batch {
     size_t count;
 } hone_micro_batch;
 
+typedef enum hone_recovery_phase {
+    HONE_RECOVERY_NONE,
+    HONE_RECOVERY_PAUSE,  // before the next try
+    HONE_RECOVERY_REOPEN, // the device, its bytes, the copy
+    HONE_RECOVERY_REPLAY  // the steps since the copy
+} hone_recovery_phase;
+
+// What a lost device is made good with; see recover.c.
+typedef struct hone_recovery {
+    hone_device_user user;
+    // --- the last copy
+    bool valid;
+    int64_t step, bad_steps, skipped, epoch;
+    size_t cursor;
+    float *blocks[2]; // LoRA, first and second moments, each as the LoRA's buffer; NULL until the first copy
+    int current;      // which of them is the last copy
+    size_t copying;   // tensors of the next one that are there
+    double copied;    // when it was taken
+    // --- after a loss
+    hone_recovery_phase phase;
+    int tries;        // since a step was done that had not been done before
+    double resume_at; // the end of a pause
+    int64_t target;   // steps that have been reported
+    bool dead;        // it stays lost
+    bool back;        // it was opened again, but has not done anything since
+    int64_t count;    // losses that were made good
+    char cause[400], text[512];
+} hone_recovery;
+
 struct hone_trainer {
     hone_model *model;
     hone_lora *lora;
@@ -79,6 +108,8 @@ struct hone_trainer {
     int64_t last;     // no step beyond this one is begun before all others have been reported
     double last_read; // when metrics were read last
 
+    hone_recovery recovery;
+
     // --- the evaluation in progress
     bool evaluating;
     bool eval_queued; // the batch under way has been given to the device
@@ -111,6 +142,28 @@ HONE_MUST_USE hone_status hone_trainer_queue_update(hone_trainer *trainer, int s
 // Reads the metrics of all steps that have been queued; they are reported by the calls of hone_trainer_step that follow.
 // May return HONE_PENDING.
 HONE_MUST_USE hone_status hone_trainer_settle(hone_trainer *trainer, hone_error *error);
+
+// One step or evaluation on a device that is not lost: HONE_DEVICE_LOST is returned as it is.
+HONE_MUST_USE hone_status hone_trainer_step_once(hone_trainer *trainer, hone_step_report *report, hone_error *error);
+HONE_MUST_USE hone_status hone_trainer_evaluate_once(hone_trainer *trainer, const hone_dataset *data, double *loss,
+                                                     int64_t *tokens, hone_error *error);
+void hone_trainer_evaluate_end(hone_trainer *trainer); // whatever it has reached
+
+// The three tensors of the state, each in the layout of the LoRA's buffer; returns 3.
+size_t hone_trainer_tensors(const hone_trainer *trainer, hone_buffer *buffers[3], const char *names[3]);
+// The same three as of the last copy; NULL before the first.
+const float *hone_trainer_copy(const hone_trainer *trainer);
+// Whether the state should be copied before more steps are queued.
+bool hone_trainer_copy_due(const hone_trainer *trainer);
+void hone_trainer_use_device(hone_trainer *trainer);
+void hone_trainer_leave_device(hone_trainer *trainer);
+// Before anything is asked of the device: goes on with a recovery, then takes a copy if one is due. May be HONE_PENDING.
+HONE_MUST_USE hone_status hone_trainer_ready(hone_trainer *trainer, hone_error *error);
+// After it: a loss that can be made good becomes HONE_PENDING; anything else is returned, and `why` is left in `error`.
+HONE_MUST_USE hone_status hone_trainer_lost(hone_trainer *trainer, hone_status status, const hone_error *why,
+                                            hone_error *error);
+// Until the recovery is over.
+HONE_MUST_USE hone_status hone_trainer_proceed(hone_trainer *trainer, hone_error *error);
 
 // A stretch of the host's time: begin gives the clock, end adds what has passed since to one of trainer->times. Both do
 // nothing while the profile is off.

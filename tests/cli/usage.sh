@@ -85,7 +85,7 @@ expect 2 train m d -o r --warmup 5x
 says "--warmup must be a number of steps or a part as 5%"
 expect 2 train m d -o r --resume --init-adapter a
 says "--init-adapter"
-expect 2 train m d -o r --submit-ms 5
+expect 2 train m d -o r --device cpu --submit-ms 5
 says "--submit-ms has no meaning on the CPU"
 expect 2 train m d -o r --rescale-every 5
 says "--rescale-every"

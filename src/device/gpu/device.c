@@ -178,3 +178,7 @@ uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op) {
     }
     return dispatches;
 }
+
+uint64_t hone_gpu_submits(const hone_device *device) {
+    return ((const gpu_device *)device)->submits;
+}

@@ -154,6 +154,7 @@ static hone_status fault_fetch_begin(hone_gpu_driver *driver, hone_gpu_fetch *fe
 
 static hone_status fault_fetch_end(hone_gpu_driver *driver, hone_gpu_fetch *fetch, void *data, hone_error *error) {
     const fault_fetch *const own = (fault_fetch *)fetch;
+    if (broken_as((fault_driver *)driver, FAULT_WAIT)) return lost("waiting", error);
     if (broken_as((fault_driver *)driver, FAULT_DOWNLOAD)) return lost("reading back", error);
     if (broken_as((fault_driver *)driver, FAULT_HANG)) return hang();
     const hone_status status = REAL(driver)->vtable->fetch_end(REAL(driver), own->real, data, error);

@@ -15,6 +15,8 @@ HONE_MUST_USE hone_status hone_gpu_replace(hone_device *device, const hone_op *o
                                            hone_error *error);
 // Dispatches of the operator that programs of this device have submitted; of all operators for NULL.
 uint64_t hone_gpu_dispatches(const hone_device *device, const hone_op *op);
+// Submits of programs since the device was opened, or opened again.
+uint64_t hone_gpu_submits(const hone_device *device);
 // For tests: what HONE_FAULT says, see faults.c; NULL plans none. Devices opened (again) from now on obey.
 HONE_MUST_USE hone_status hone_gpu_plan_fault(const char *text, hone_error *error);
 

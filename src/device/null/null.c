@@ -13,6 +13,8 @@ typedef struct null_device {
     hone_device *inner; // does the work
     hone_null_script script;
     uint64_t submits;
+    bool lost;
+    int losses;                      // so far
     int creating, reading, fetching; // answers "pending" given to the program_create, download or fetch in progress
     int running;                     // answers "pending" that wait still gives before what was submitted is done
 } null_device;
@@ -60,6 +62,7 @@ static hone_status null_upload(hone_buffer *buffer, size_t offset, const void *d
 static hone_status null_download(hone_buffer *buffer, size_t offset, void *data, size_t bytes, hone_error *error) {
     null_device *const device = (null_device *)buffer->device;
     if (still_pending(device, &device->reading)) return HONE_PENDING;
+    HONE_FAIL_IF(device->lost, error, DEVICE_LOST, "the device was lost");
     return device->inner->vtable->download(buffer, offset, data, bytes, error);
 }
 
@@ -69,9 +72,10 @@ static hone_status null_fetch_begin(hone_fetch *fetch, hone_buffer *buffer, size
 }
 
 static hone_status null_fetch_end(hone_fetch *fetch, hone_error *error) {
-    (void)error;
     null_device *const device = (null_device *)fetch->device;
-    return still_pending(device, &device->fetching) ? HONE_PENDING : HONE_OK;
+    if (still_pending(device, &device->fetching)) return HONE_PENDING;
+    HONE_FAIL_IF(device->lost, error, DEVICE_LOST, "the device was lost");
+    return HONE_OK;
 }
 
 static hone_status null_program_create(hone_device *base, const hone_plan *plan, hone_buffer *arena, hone_program **out,
@@ -108,8 +112,12 @@ static hone_status null_submit(hone_program *base, int segment, const double *li
     null_device *const device = (null_device *)base->device;
     const uint64_t number = ++device->submits;
     device->running = device->script.pending;
-    if (device->script.fail_at_submit && number >= device->script.fail_at_submit)
-        HONE_FAIL(error, DEVICE_LOST, "the device was lost at submit %llu", (unsigned long long)number);
+    const bool over = device->script.losses && device->losses >= device->script.losses;
+    if (device->script.fail_at_submit && number >= device->script.fail_at_submit && !device->lost && !over) {
+        device->lost = true;
+        device->losses++;
+    }
+    if (device->lost) HONE_FAIL(error, DEVICE_LOST, "the device was lost at submit %llu", (unsigned long long)number);
     if (device->script.zeros_at_submit == number) {
         memset(base->arena->data, 0, base->arena->bytes);
         return HONE_OK;
@@ -124,6 +132,16 @@ static hone_status null_wait(hone_program *base, hone_error *error) {
     if (device->running == 0) return HONE_OK;
     device->running--;
     return HONE_PENDING;
+}
+
+static hone_status null_reopen(hone_device *base, hone_error *error) {
+    null_device *const device = (null_device *)base;
+    (void)error;
+    for (const hone_buffer *buffer = base->first_buffer; buffer; buffer = buffer->next)
+        memset(buffer->data, 0, buffer->bytes);
+    device->lost = false;
+    device->creating = device->reading = device->fetching = device->running = 0;
+    return HONE_OK;
 }
 
 static uint32_t null_flags(hone_program *base) {
@@ -146,6 +164,7 @@ static const hone_device_vtable null_vtable = {
     .submit = null_submit,
     .wait = null_wait,
     .flags = null_flags,
+    .reopen = null_reopen,
 };
 
 hone_status hone_null_open(const hone_device_description *description, hone_device **out, hone_error *error) {
@@ -169,6 +188,8 @@ void hone_null_set_script(hone_device *base, const hone_null_script *script) {
     null_device *const device = (null_device *)base;
     device->script = *script;
     device->submits = 0;
+    device->lost = false;
+    device->losses = 0;
     device->creating = device->reading = device->fetching = device->running = 0;
     device->base.ahead = script->ahead;
 }

@@ -8,6 +8,7 @@
 typedef struct hone_null_script {
     int pending;              // how often each call that may say HONE_PENDING says it before it goes on
     uint64_t fail_at_submit;  // the n-th submit (from 1) and all later ones report HONE_DEVICE_LOST; 0 = never
+    int losses;               // after so many of them the device works again; 0 = it stays lost
     uint64_t zeros_at_submit; // the n-th submit (from 1) does not compute and zeroes the arena instead; 0 = never
     int ahead;                // steps that a trainer may queue before it reads results, as on a GPU; 0 to begin with
 } hone_null_script;
