@@ -23,7 +23,7 @@ typedef struct bench_case {
     size_t live_count;
     double bytes;  // every input and output once, what is written in place twice
     double before; // seconds that the profile has counted so far
-    bool own_clock;
+    bool gpu, own_clock;
 } bench_case;
 
 static void close_case(bench_case *c) {
@@ -64,7 +64,10 @@ static hone_status open_case(hone_device *device, const hone_case *from, bench_c
     HONE_TRY(hone_plan_create(c->graph, NULL, &c->plan, error));
     hone_status status;
     CLI_WAIT(status, hone_program_create(device, c->plan, NULL, &c->program, error), error);
-    if (status == HONE_OK) hone_program_profile(c->program, true);
+    hone_device_facts facts;
+    hone_device_facts_read(device, &facts);
+    c->gpu = facts.driver != NULL; // the CPU's clock is the host's
+    if (status == HONE_OK) hone_program_profile(c->program, c->gpu);
     return status;
 }
 
@@ -85,7 +88,7 @@ static hone_status run_case(bench_case *c, double *seconds, hone_error *error) {
     HONE_TRY(status);
     *seconds = hone_clock_seconds() - start;
     double now;
-    c->own_clock = counted(c, &now);
+    c->own_clock = c->gpu && counted(c, &now);
     if (c->own_clock) {
         *seconds = now - c->before;
         c->before = now;

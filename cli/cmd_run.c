@@ -192,12 +192,9 @@ static hone_status misuse(running *r, hone_status status) {
 
 static hone_status open_program(running *r, hone_error *error) {
     const run_settings *const s = r->settings;
-    const hone_device_description description = {.name = s->common.device, .threads = (int)s->common.threads};
     const hone_pte_options wanted = {.method = s->method, .live = s->live};
-    hone_status status;
-    CLI_WAIT(status, hone_device_open(&description, &r->device, error), error);
-    HONE_TRY(misuse(r, status));
-    status = hone_pte_open(r->device, r->program, &wanted, &r->pte, error);
+    HONE_TRY(misuse(r, cli_device_open(&s->common, &r->device, error)));
+    const hone_status status = hone_pte_open(r->device, r->program, &wanted, &r->pte, error);
     r->misused = status == HONE_NOT_FOUND && s->method && hone_path_exists(r->program); // no such method
     HONE_TRY(status);
     hone_pte_profile(r->pte, s->common.verbose || s->common.json);
@@ -210,11 +207,12 @@ static hone_status open_program(running *r, hone_error *error) {
 
 static hone_status call(running *r, int64_t step, hone_error *error) {
     hone_status status;
-    if (cli_interrupted()) return cli_stopped(error);
     HONE_TRY(run_read_inputs(r, step, error));
     HONE_TRY(set_rate(r, step, error));
     const double start = hone_clock_seconds();
-    CLI_WAIT(status, hone_pte_run(r->pte, r->inputs, r->input_count, r->outputs, r->output_count, error), error);
+    do { // to its end, for half a call is no state to save
+        status = hone_pte_run(r->pte, r->inputs, r->input_count, r->outputs, r->output_count, error);
+    } while (status == HONE_PENDING);
     const double seconds = hone_clock_seconds() - start;
     if (status != HONE_OK && r->step_files) hone_error_prefix(error, "call %" PRId64, step);
     HONE_TRY(status);
@@ -223,19 +221,28 @@ static hone_status call(running *r, int64_t step, hone_error *error) {
     return show_call(r, step, seconds, error);
 }
 
+static hone_status save(running *r, hone_error *error) {
+    hone_status status;
+    do {
+        status = hone_pte_save(r->pte, r->settings->save, error);
+    } while (status == HONE_PENDING);
+    return status;
+}
+
 static hone_status run_all(running *r, hone_error *error) {
     HONE_TRY(misuse(r, check_settings(&r->settings->set, error)));
     HONE_TRY(open_program(r, error));
     HONE_TRY(misuse(r, set_numbers(r, error)));
     HONE_TRY(run_find_inputs(r, error));
     HONE_TRY(run_check_outputs(r, error));
-    for (int64_t step = 0; step < r->calls; step++) HONE_TRY(call(r, step, error));
-    if (r->settings->save) {
-        hone_status status;
-        CLI_WAIT(status, hone_pte_save(r->pte, r->settings->save, error), error);
-        HONE_TRY(status);
-    }
-    return show_end(r, error);
+    int64_t done = 0;
+    while (done < r->calls && !cli_interrupted()) HONE_TRY(call(r, done++, error));
+    if (r->settings->save) HONE_TRY(save(r, error));
+    if (done == r->calls) return show_end(r, error);
+    const char *const file = r->settings->save;
+    return hone_error_set(error, HONE_INTERRUPTED, "interrupted after %" PRId64 " of %" PRId64 " calls%s%s%s", done,
+                          r->calls, file ? "; the state is saved as '" : "; no --save, so no state is kept",
+                          file ? file : "", file ? "'" : "");
 }
 
 static int run(void *opaque, const char *const *arguments, size_t count) {

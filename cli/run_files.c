@@ -220,12 +220,13 @@ static bool identify(const char *path, file_identity *out) {
     return true;
 }
 
-// The inputs of all calls, sorted.
+// The program and the inputs of all calls, sorted.
 static hone_status list_read(running *r, file_identity **out, size_t *count, hone_error *error) {
     size_t files = 0;
     *count = 0;
     HONE_FAIL_IF(!hone_mul_size((size_t)r->calls, r->input_count, &files), error, OUT_OF_MEMORY, "too many calls");
-    HONE_TRY(HONE_NEW_ARRAY(out, files, "the files that are read", error));
+    HONE_TRY(HONE_NEW_ARRAY(out, files + 1, "the files that are read", error));
+    *count += identify(r->program, &(*out)[*count]);
     for (int64_t step = 0; step < r->calls; step++) {
         for (size_t i = 0; i < r->input_count; i++) {
             if (r->settings->calls) HONE_TRY(calls_path(r, step, i, error));
@@ -240,7 +241,7 @@ static hone_status check_overwriting(const char *path, const file_identity *read
                                      hone_error *error) {
     file_identity own;
     HONE_FAIL_IF(identify(path, &own) && count > 0 && bsearch(&own, read, count, sizeof own, by_identity), error,
-                 INVALID_ARGUMENT, "--%s would write over the input '%s': give another place", option, path);
+                 INVALID_ARGUMENT, "--%s would write over '%s', which is read: give another place", option, path);
     return HONE_OK;
 }
 
@@ -287,6 +288,8 @@ static hone_status check_written(running *r, const file_identity *read, size_t c
         for (size_t i = 0; i < r->output_count; i++) {
             HONE_TRY(output_path(r, step, i, error));
             HONE_TRY(check_overwriting(r->path.bytes, read, count, "output", error));
+            HONE_FAIL_IF(r->settings->save && strcmp(r->settings->save, r->path.bytes) == 0, error, INVALID_ARGUMENT,
+                         "--save and --output both write '%s': give another place", r->settings->save);
         }
     }
     return HONE_OK;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "output.h"
 
 hone_status cli_stopped(hone_error *error) {
@@ -22,7 +23,16 @@ hone_status cli_device_open(const cli_common *common, hone_device **out, hone_er
     const hone_device_description description = {
         .name = common->device, .threads = (int)common->threads, .submit_ms = (int)common->submit_ms};
     hone_status status;
-    CLI_WAIT(status, hone_device_open(&description, out, error), error);
+    const double start = hone_clock_seconds();
+    bool told = false;
+    do {
+        status = hone_device_open(&description, out, error);
+        if (status == HONE_PENDING && cli_interrupted()) status = cli_stopped(error);
+        if (status == HONE_PENDING && !told && hone_clock_seconds() - start > 1) {
+            cli_note("device %s: its kernels are compiled and tested, which is done once for a driver", common->device);
+            told = true;
+        }
+    } while (status == HONE_PENDING);
     if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED)
         hone_error_set(error, status, "%s; 'hone devices' lists what is there, and --device cpu needs no GPU",
                        error->message);

@@ -85,10 +85,32 @@ says "has no method 'nope'" "forward"
 # a live run goes on where a saved program stopped, as if it had been one run
 expect 0 run $adamw/model.pte --calls $adamw --live --output whole
 expect 0 run $adamw/model.pte --calls first --live --save live.pte
-expect 0 run live.pte --calls rest --live --output half --save live.pte
+expect 0 run live.pte --calls rest --live --output half --save live2.pte
 cmp -s whole2_0.npy half1_0.npy || fail "run --live --save: the saved program goes on elsewhere"
-expect 0 run live.pte --calls first --live --save again.pte
-[ "$(wc -c <live.pte)" = "$(wc -c <again.pte)" ] || fail "run --save: a program grows with every save"
+expect 0 run live2.pte --calls first --live --save again.pte
+[ "$(wc -c <live2.pte)" = "$(wc -c <again.pte)" ] || fail "run --save: a program grows with every save"
+
+# asked to stop: the call at hand ends, the state is saved
+mkdir many
+i=0
+while [ $i -lt 1000 ]; do
+    for file in "$adamw"/in_0_*.npy; do
+        name=${file##*/in_0_}
+        ln -s "$file" many/in_${i}_$name
+    done
+    i=$((i + 1))
+done
+called="run --calls many"
+"$hone" run $adamw/model.pte --calls many --live --output many/o --save stopped.pte --json >out 2>err &
+process=$!
+while ! [ -e many/o3_0.npy ] && kill -0 $process 2>/dev/null; do sleep 0.02; done
+kill -TERM $process
+code=0
+wait $process || code=$?
+[ $code = 130 ] || fail "$called: exit code $code after a signal"
+says "of 1000 calls; the state is saved as 'stopped.pte'"
+expect 0 run stopped.pte --calls first --live
+rm -r many
 
 # what is wrong is said, and nothing is written
 remember_files
@@ -162,11 +184,20 @@ remember_files
 expect 2 run $mm/model.pte --calls own --output own/in_
 says "into the folder of the inputs"
 expect 2 run $mm/model.pte -i own/in0.npy -i own/in_1.npy --output own/in
-says "--output would write over the input 'own/in0.npy'"
+says "--output would write over 'own/in0.npy', which is read"
 expect 2 run $mm/model.pte --calls own --output own/link
-says "--output would write over the input 'own/link0.npy'"
+says "--output would write over 'own/link0.npy', which is read"
 expect 2 run $mm/model.pte --calls own --save own/in_0.npy
-says "--save would write over the input"
+says "--save would write over '"
+cp $adamw/model.pte own/model.pte
+ln -s model.pte own/other.pte
+remember_files
+expect 2 run own/model.pte --calls $adamw --save own/model.pte
+says "--save would write over 'own/model.pte'"
+expect 2 run own/other.pte --calls $adamw --save own/model.pte
+says "--save would write over 'own/model.pte'"
+expect 2 run $adamw/model.pte --calls $adamw --output twice --save twice0_0.npy
+says "--save and --output both write 'twice0_0.npy'"
 expect 1 run $adamw/model.pte --calls $adamw --save nodir/x.pte
 says "the folder 'nodir' does not exist"
 [ ! -s out ] || fail "run --save nodir/x.pte: a call has run"

@@ -64,8 +64,12 @@ hone_status gpu_buffer_declare(hone_device *device, size_t bytes, const char *wh
 // After a failure the buffer still owns the pieces that there are.
 hone_status gpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error) {
     gpu_memory *const memory = (gpu_memory *)buffer;
-    HONE_TRY(gpu_alive((gpu_device *)device, error));
-    HONE_TRY(HONE_NEW_ARRAY(&memory->pieces, count_pieces(device, buffer->bytes), what, error));
+    gpu_device *const gpu = (gpu_device *)device;
+    HONE_TRY(gpu_alive(gpu, error));
+    const size_t bytes = buffer->bytes, there = gpu->driver->facts.memory_bytes;
+    HONE_FAIL_IF(there && bytes > there, error, OUT_OF_MEMORY, "%s takes %zu bytes, more than the %zu that the GPU has",
+                 what, bytes, there);
+    HONE_TRY(HONE_NEW_ARRAY(&memory->pieces, count_pieces(device, bytes), what, error));
     return gpu_pieces_create(buffer, what, error);
 }
 
