@@ -40,20 +40,29 @@ void gpu_free_recordings(gpu_program *program) {
     hone_free(program->expected);
 }
 
-// How many dispatches from `at` on go together.
-static size_t cut(const gpu_program *program, const gpu_segment *segment, size_t at) {
-    const size_t left = segment->end - at;
-    const size_t most = left < GPU_MOST_SLICE ? left : GPU_MOST_SLICE;
+static size_t within_budget(const gpu_program *program, const gpu_segment *segment, size_t at, size_t most) {
     const double budget = program->base.device->submit_seconds;
     if (!segment->learnt) return most < GPU_FIRST_SLICE ? most : GPU_FIRST_SLICE;
-    double seconds = program->expected ? program->expected[at] : 0;
+    if (!program->expected) return most;
+    double seconds = program->expected[at];
     size_t count = 1;
-    while (count < most && program->expected) {
+    while (count < most) {
         seconds += program->expected[at + count];
         if (seconds > budget) break;
         count++;
     }
-    return program->expected ? count : most;
+    return count;
+}
+
+// How many dispatches from `at` on go together.
+static size_t cut(const gpu_program *program, const gpu_segment *segment, size_t at) {
+    const size_t left = segment->end - at;
+    const size_t most = left < GPU_MOST_SLICE ? left : GPU_MOST_SLICE;
+    size_t count = within_budget(program, segment, at, most);
+    // A step that is timed goes together, so that it is one event of a trace.
+    const gpu_dispatch *const next = &program->dispatches[at];
+    while (program->timed && count < most && next[count].step == next[count - 1].step) count++;
+    return count;
 }
 
 static hone_status record_segment(gpu_program *program, gpu_segment *segment, hone_error *error) {
