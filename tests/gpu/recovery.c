@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     while (status == HONE_PENDING);
     if (status != HONE_OK) {
         printf("%s\n", error.message);
-        return 77;
+        return status == HONE_NOT_FOUND ? 77 : 1;
     }
     hone_device_close(device);
     const struct CMUnitTest tests[] = {

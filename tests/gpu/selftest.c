@@ -159,14 +159,27 @@ static void found_again(const char *name, const hone_op *op) {
     hone_device_close(device);
 }
 
+// A buffer beyond all of the GPU's memory is refused at once, not piece by piece until the machine has none left.
+static void takes_no_more_than_there_is(hone_device *device) {
+    hone_device_facts facts;
+    hone_buffer *buffer = NULL;
+    hone_error refusal = {0};
+    hone_device_facts_read(device, &facts);
+    if (facts.memory_bytes == 0) return; // the interface does not tell
+    const hone_status status = hone_buffer_create(device, facts.memory_bytes + 1, "a test", &buffer, &refusal);
+    CHECK(status == HONE_OUT_OF_MEMORY && strstr(refusal.message, "that the GPU has"), "%s", refusal.message);
+    hone_buffer_destroy(buffer);
+}
+
 int main(int count, char **words) {
     const char *const name = count > 1 ? words[1] : "vulkan";
     const hone_op *const op = hone_op_find("aten::add.Tensor");
     hone_device *const device = open_device(name, HONE_TESTING_NONE);
     if (!device) {
         printf("skipped: %s\n", why.message);
-        return 77;
+        return why.status == HONE_NOT_FOUND ? 77 : 1;
     }
+    takes_no_more_than_there_is(device);
     hone_device_close(device);
     next_is_used(name, op);
     found_again(name, op);

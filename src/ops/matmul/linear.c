@@ -119,12 +119,7 @@ static hone_status linear_gradient(const hone_gradient_call *call, hone_error *e
 
 static void linear_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = linear_product(call);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 0),
-                                     .right = hone_operand_tensor(call, 1),
-                                     .out = &call->outputs[0],
-                                     .start = hone_operand_tensor(call, 2)};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], hone_operand_tensor(call, 2));
 }
 HONE_PLAIN_KERNEL_RULE(linear, linear_kernel)
 
@@ -182,12 +177,7 @@ static hone_status linear_add_gradient(const hone_gradient_call *call, hone_erro
 
 static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = linear_add_product(call);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 1),
-                                     .right = hone_operand_tensor(call, 2),
-                                     .out = &call->outputs[0],
-                                     .start = hone_operand_tensor(call, 0)};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
 HONE_PLAIN_KERNEL_RULE(linear_add, linear_add_kernel)
 
@@ -261,12 +251,7 @@ static hone_status dw_gradient(const hone_gradient_call *call, hone_error *error
 
 static void linear_dw_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = dw_product(call, 0, NULL);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 0),
-                                     .right = hone_operand_tensor(call, 1),
-                                     .out = &call->outputs[0],
-                                     .start = NULL};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
 }
 HONE_PLAIN_KERNEL_RULE(linear_dw, linear_dw_kernel)
 
@@ -320,12 +305,7 @@ static void dw_add_cpu(const hone_op_call *call) {
 
 static void linear_dw_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = dw_add_product(call);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 1),
-                                     .right = hone_operand_tensor(call, 2),
-                                     .out = hone_operand_tensor(call, 0),
-                                     .start = hone_operand_tensor(call, 0)};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 1, hone_operand_tensor(call, 0), hone_operand_tensor(call, 0));
 }
 HONE_PLAIN_KERNEL_RULE(linear_dw_add, linear_dw_add_kernel)
 

@@ -65,12 +65,7 @@ static hone_status mm_gradient(const hone_gradient_call *call, hone_error *error
 
 static void mm_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = mm_product(call, 0);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 0),
-                                     .right = hone_operand_tensor(call, 1),
-                                     .out = &call->outputs[0],
-                                     .start = NULL};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
 }
 HONE_PLAIN_KERNEL_RULE(mm, mm_kernel)
 
@@ -128,12 +123,7 @@ static hone_status mm_add_gradient(const hone_gradient_call *call, hone_error *e
 
 static void mm_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = mm_add_product(call);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 1),
-                                     .right = hone_operand_tensor(call, 2),
-                                     .out = &call->outputs[0],
-                                     .start = hone_operand_tensor(call, 0)};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
 HONE_PLAIN_KERNEL_RULE(mm_add, mm_add_kernel)
 
@@ -228,12 +218,7 @@ static hone_status addmm_gradient(const hone_gradient_call *call, hone_error *er
 
 static void addmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
     const hone_gemm g = addmm_product(call);
-    const hone_gemm_kernel kernel = {.gemm = &g,
-                                     .left = hone_operand_tensor(call, 1),
-                                     .right = hone_operand_tensor(call, 2),
-                                     .out = &call->outputs[0],
-                                     .start = hone_operand_tensor(call, 0)};
-    hone_gemm_kernel_plain(list, &kernel);
+    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
 HONE_PLAIN_KERNEL_RULE(addmm, addmm_kernel)
 

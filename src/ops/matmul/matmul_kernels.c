@@ -108,3 +108,13 @@ void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kern
     hone_kernel_word(list, d, dtype == HONE_DTYPE_F16);
     hone_gemm_kernel_end(list, &own);
 }
+
+void hone_gemm_kernel_call(const hone_op_call *call, hone_kernel_list *list, const hone_gemm *gemm, size_t left,
+                           const hone_tensor *out, const hone_tensor *start) {
+    const hone_gemm_kernel kernel = {.gemm = gemm,
+                                     .left = hone_operand_tensor(call, left),
+                                     .right = hone_operand_tensor(call, left + 1),
+                                     .out = out,
+                                     .start = start};
+    hone_gemm_kernel_plain(list, &kernel);
+}
