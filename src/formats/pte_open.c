@@ -42,7 +42,7 @@ static hone_status open_blob(hone_pte *pte, uint32_t index, hone_error *error) {
 }
 
 static hone_status open_scopes(hone_pte *pte, hone_error *error) {
-    enum { MOST_DELEGATES = 4096, VALUES_AT_LEAST = 65536 };
+    enum { MOST_DELEGATES = 4096, VALUES_AT_LEAST = 4096 };
     const uint32_t count = pte->method.delegates.count;
     const char *const name = pte->file->flat.file;
     const uint64_t size = pte->file->source->size;
@@ -100,7 +100,7 @@ static hone_status describe(hone_pte *pte, uint32_t id, const char *word, uint32
 }
 
 static hone_status open_ports(hone_pte *pte, hone_error *error) {
-    enum { PORTS_AT_LEAST = 65536 };
+    enum { PORTS_AT_LEAST = 4096 };
     hone_flat *const flat = &pte->file->flat;
     pte->input_count = pte->method.inputs.count;
     pte->output_count = pte->method.outputs.count;

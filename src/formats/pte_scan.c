@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "formats/pte_builder.h"
 
-enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5, CALLS_AT_LEAST = 65536, WORK_AT_LEAST = 1 << 20 };
+enum { MOST_UNKNOWN = 64, MOST_SHOWN = 5, CALLS_AT_LEAST = 4096, WORK_AT_LEAST = 1 << 20 };
 #define MOST_VALUES_ENTERED ((uint64_t)1 << 26) // of delegates that are called, in all
 
 hone_status pte_count_work(hone_pte *pte, uint64_t items, hone_error *error) {
