@@ -2,6 +2,9 @@
 // A GPU that is lost in any way during training: the run ends in the bits of an undisturbed one, and no step is reported
 // twice. And where submits are cut decides about no bit.
 // usage: gpu_recovery DEVICE. Exit 77: there is no such device.
+#define _GNU_SOURCE // dl_iterate_phdr
+#include <link.h>
+
 #include "support/training.h"
 
 #include "device/gpu/gpu.h"
@@ -101,6 +104,33 @@ static void test_a_fault_is_spelt_right(void **state) {
     assert_int_equal(hone_gpu_plan_fault(NULL, &error), HONE_OK);
 }
 
+static int count_library(struct dl_phdr_info *info, size_t size, void *count) {
+    (void)info;
+    (void)size;
+    ++*(int *)count;
+    return 0;
+}
+
+static int libraries(void) {
+    int count = 0;
+    dl_iterate_phdr(count_library, &count);
+    return count;
+}
+
+// Drivers do not bear being loaded dozens of times in a process, which losses would come to.
+static void test_a_driver_stays_loaded(void **state) {
+    (void)state;
+    hone_device *device = NULL;
+    hone_error error;
+    hone_status status;
+    do status = hone_device_open(&(hone_device_description){.name = device_name}, &device, &error);
+    while (status == HONE_PENDING);
+    assert_int_equal(status, HONE_OK);
+    const int open = libraries();
+    hone_device_close(device);
+    assert_int_equal(libraries(), open);
+}
+
 static int enter(void **state) {
     hone_error error;
     if (scratch_enter(state) || tiny_model_write("model.gguf", &(tiny_model){.seed = 1}, &error) != HONE_OK) return 1;
@@ -135,6 +165,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_every_kind_of_loss),
         cmocka_unit_test(test_several_losses),
         cmocka_unit_test(test_a_fault_is_spelt_right),
+        cmocka_unit_test(test_a_driver_stays_loaded),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening Vulkan: the library, the GPU, its limits, the one queue.
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -226,12 +227,22 @@ static void close_device(vulkan_driver *vk) {
     if (vk->DestroyDevice) vk->DestroyDevice(vk->device, NULL);
 }
 
+// The first instance of a process is never destroyed, and with it a GPU's driver stays loaded: each loading takes some of the
+// process's room for thread-local memory, which NVIDIA's driver does not give back (after 30 times it cannot be loaded).
+static bool keeps_instance(const vulkan_driver *vk) {
+    static _Atomic(VkInstance) kept;
+    VkInstance none = VK_NULL_HANDLE;
+    return vk->instance && atomic_compare_exchange_strong(&kept, &none, vk->instance);
+}
+
 static void vulkan_close(hone_gpu_driver *driver) {
     vulkan_driver *const vk = (vulkan_driver *)driver;
     if (vk->device) close_device(vk);
     if (vk->instance && vk->DestroyInstance && vulkan_wants_validation()) vulkan_validation_end(vk);
-    if (vk->instance && vk->DestroyInstance) vk->DestroyInstance(vk->instance, NULL);
-    if (vk->library) dlclose(vk->library);
+    if (!keeps_instance(vk)) {
+        if (vk->instance && vk->DestroyInstance) vk->DestroyInstance(vk->instance, NULL);
+        if (vk->library) dlclose(vk->library);
+    }
     hone_free(vk);
 }
 

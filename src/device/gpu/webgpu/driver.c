@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening WebGPU: the library, the GPU, its limits, layouts for every count of bindings.
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -185,6 +186,13 @@ static hone_status make_layouts(webgpu_driver *gpu, hone_error *error) {
     return webgpu_check(gpu, "layouts", error);
 }
 
+// As on Vulkan, which this uses: the first instance keeps a GPU's driver loaded for good.
+static bool keeps_instance(const webgpu_driver *gpu) {
+    static _Atomic(WGPUInstance) kept;
+    WGPUInstance none = NULL;
+    return gpu->instance && atomic_compare_exchange_strong(&kept, &none, gpu->instance);
+}
+
 static void webgpu_close(hone_gpu_driver *driver) {
     webgpu_driver *const gpu = (webgpu_driver *)driver;
     for (uint32_t i = 0; i <= HONE_KERNEL_BINDINGS; i++) {
@@ -195,7 +203,7 @@ static void webgpu_close(hone_gpu_driver *driver) {
     if (gpu->queue) gpu->QueueRelease(gpu->queue);
     if (gpu->device) gpu->DeviceRelease(gpu->device);
     if (gpu->adapter) gpu->AdapterRelease(gpu->adapter);
-    if (gpu->instance) gpu->InstanceRelease(gpu->instance);
+    if (gpu->instance && !keeps_instance(gpu)) gpu->InstanceRelease(gpu->instance);
     pthread_mutex_destroy(&gpu->lock);
     // The library stays loaded: its own threads may still be on their way out.
     hone_free(gpu);
