@@ -43,17 +43,46 @@ static const hone_node *made_by(const hone_graph *graph, hone_value value, const
                : NULL;
 }
 
-// Adds to the sum so far. A product is added by an operator that adds as it multiplies; the plan drops the plain product,
-// which nobody reads then.
+static hone_argument argument(const hone_node *node, size_t i) {
+    return *hone_node_argument(node, i);
+}
+
+// hone::linear_lora_backward's arguments that are given or not: what it adds to, and the two matrices of a product.
+enum { LORA_BASE = 5, LORA_LOW, LORA_DOWN, LORA_COLUMNS };
+
+// The same call of linear_lora_backward, with these.
+static hone_value lora_backward(pass *p, const hone_node *node, hone_argument base, hone_argument low,
+                                hone_argument down) {
+    return hone_emit(p->graph, "hone::linear_lora_backward", argument(node, 0), argument(node, 1), argument(node, 2),
+                     argument(node, 3), argument(node, 4), base, low, down, argument(node, LORA_COLUMNS));
+}
+
+static bool lacks(const hone_node *node, size_t i) {
+    return argument(node, i).kind == HONE_ARGUMENT_NONE;
+}
+
+// Adds to the sum so far. Products are added by operators that add as they multiply: a linear layer's gradient takes what
+// is there before it, and the product that its LoRA brings behind it. The plan drops what nobody reads then.
 static void contribute(pass *p, hone_value value, hone_value gradient) {
     hone_value *const sum = &p->gradient[value.id];
-    const hone_node *const product = sum->id ? made_by(p->graph, gradient, "aten::mm") : NULL;
-    if (product) {
+    if (!sum->id) {
+        *sum = gradient;
+        return;
+    }
+    const hone_node *const linear = made_by(p->graph, gradient, "hone::linear_lora_backward");
+    const hone_node *const product = made_by(p->graph, gradient, "aten::mm");
+    const hone_node *const before = made_by(p->graph, *sum, "hone::linear_lora_backward");
+    if (linear && lacks(linear, LORA_BASE)) {
+        *sum = lora_backward(p, linear, HONE_T(*sum), argument(linear, LORA_LOW), argument(linear, LORA_DOWN));
+    } else if (product && before && lacks(before, LORA_LOW)) {
+        *sum = lora_backward(p, before, argument(before, LORA_BASE), HONE_T(product->inputs[0]),
+                             HONE_T(product->inputs[1]));
+    } else if (product) {
         const hone_value a = product->inputs[0];
         const hone_value b = product->inputs[1];
         *sum = hone_emit(p->graph, "hone::mm_add", HONE_T(*sum), HONE_T(a), HONE_T(b));
     } else {
-        *sum = sum->id ? hone_emit(p->graph, "aten::add.Tensor", HONE_T(*sum), HONE_T(gradient)) : gradient;
+        *sum = hone_emit(p->graph, "aten::add.Tensor", HONE_T(*sum), HONE_T(gradient));
     }
 }
 
@@ -62,11 +91,14 @@ static void deliver(pass *p, const hone_node *node) {
     for (size_t i = 0; i < node->input_count; i++) {
         const uint32_t v = node->inputs[i].id;
         if (v == 0 || --p->readers[v] > 0 || !p->into[v].id || !p->gradient[v].id) continue;
-        const hone_node *const product = made_by(p->graph, p->gradient[v], "et_vk::linear_dW");
+        const hone_node *const plain = made_by(p->graph, p->gradient[v], "et_vk::linear_dW");
+        const hone_node *const scaled = made_by(p->graph, p->gradient[v], "hone::linear_dW_scaled");
+        const hone_node *const product = plain ? plain : scaled;
         if (product) { // one operator that adds as it multiplies; the plain product is then read by nobody
             const hone_value d_out = product->inputs[0];
             const hone_value x = product->inputs[1];
-            hone_emit(p->graph, "hone::linear_dW_add_", HONE_T(p->into[v]), HONE_T(d_out), HONE_T(x));
+            const double factor = scaled ? argument(scaled, 2).real : 1;
+            hone_emit(p->graph, "hone::linear_dW_add_", HONE_T(p->into[v]), HONE_T(d_out), HONE_T(x), HONE_R(factor));
         } else {
             hone_emit(p->graph, "hone::accumulate_", HONE_T(p->into[v]), HONE_T(p->gradient[v]));
         }

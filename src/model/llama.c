@@ -14,13 +14,15 @@ typedef struct builder {
     size_t lora_next; // entries come in the order in which they are met
 } builder;
 
-// x W^T, plus the LoRA of this matrix if it has one: scale * (x A^T) B^T.
-static hone_value linear(builder *b, int64_t layer, int matrix, hone_value x) {
+// base + x W^T, plus the LoRA of this matrix if it has one: scale * (x A^T) B^T. base may be {0}.
+static hone_value linear_onto(builder *b, int64_t layer, int matrix, hone_value x, hone_value base) {
     hone_graph *const g = b->graph;
-    const hone_value y = hone_weight_linear(g, hone_model_matrix(b->model, layer, matrix), x);
-    if (!b->lora || !b->in->lora_values || b->lora_next >= b->lora->count) return y;
+    const hone_weight *const weight = hone_model_matrix(b->model, layer, matrix);
+    if (!b->lora || !b->in->lora_values || b->lora_next >= b->lora->count)
+        return hone_weight_linear(g, weight, x, base, NULL);
     const hone_lora_entry *const entry = &b->lora->entries[b->lora_next];
-    if (entry->matrix != matrix || (matrix != HONE_MATRIX_HEAD && entry->layer != layer)) return y;
+    if (entry->matrix != matrix || (matrix != HONE_MATRIX_HEAD && entry->layer != layer))
+        return hone_weight_linear(g, weight, x, base, NULL);
     const hone_value a = b->in->lora_values[2 * b->lora_next];
     const hone_value up = b->in->lora_values[2 * b->lora_next + 1];
     hone_value input = x;
@@ -29,10 +31,14 @@ static hone_value linear(builder *b, int64_t layer, int matrix, hone_value x) {
                           HONE_I(b->in->dropout_seed), HONE_I((int64_t)b->lora_next));
     }
     b->lora_next++;
-    const hone_value low = hone_emit(g, "aten::linear", HONE_T(input), HONE_T(a));
-    const double scale = b->lora->options.alpha / (double)entry->rank;
-    const hone_value scaled = hone_emit(g, "aten::mul.Scalar", HONE_T(low), HONE_R(scale));
-    return hone_emit(g, "hone::linear_add", HONE_T(y), HONE_T(scaled), HONE_T(up));
+    const hone_added added = {.low = hone_emit(g, "aten::linear", HONE_T(input), HONE_T(a)),
+                              .up = up,
+                              .factor = b->lora->options.alpha / (double)entry->rank};
+    return hone_weight_linear(g, weight, x, base, &added);
+}
+
+static hone_value linear(builder *b, int64_t layer, int matrix, hone_value x) {
+    return linear_onto(b, layer, matrix, x, (hone_value){0});
 }
 
 static hone_value norm(const builder *b, hone_value x, const hone_weight *weight) {
@@ -45,8 +51,8 @@ static hone_value rotate(const builder *b, hone_value x, int64_t heads) {
                      HONE_T(b->in->positions), HONE_I(heads));
 }
 
-// x [T, D] -> [T, D]
-static hone_value attention(builder *b, int64_t layer, hone_value x) {
+// base + the attention of x, all [T, D]
+static hone_value attention(builder *b, int64_t layer, hone_value x, hone_value base) {
     const hone_model_config *const c = &b->model->config;
     hone_graph *const g = b->graph;
     const hone_value q = rotate(b, linear(b, layer, HONE_MATRIX_Q, x), c->heads);
@@ -63,14 +69,15 @@ static hone_value attention(builder *b, int64_t layer, hone_value x) {
     const hone_value mixed =
         hone_emit(g, "hone::attention", HONE_T(q), HONE_T(k), HONE_T(v), HONE_T(b->in->row_start), HONE_I(c->heads),
                   HONE_I(c->kv_heads), HONE_R(1.0 / sqrt((double)c->head_size)), offset);
-    return linear(b, layer, HONE_MATRIX_O, mixed);
+    return linear_onto(b, layer, HONE_MATRIX_O, mixed, base);
 }
 
-// x [T, D] -> silu(x gate^T) * (x up^T) down^T, [T, D]
-static hone_value feed_forward(builder *b, int64_t layer, hone_value x) {
+// base + silu(x gate^T) * (x up^T) down^T, all [T, D]
+static hone_value feed_forward(builder *b, int64_t layer, hone_value x, hone_value base) {
     const hone_value gate = linear(b, layer, HONE_MATRIX_GATE, x);
     const hone_value up = linear(b, layer, HONE_MATRIX_UP, x);
-    return linear(b, layer, HONE_MATRIX_DOWN, hone_emit(b->graph, "hone::silu_mul", HONE_T(gate), HONE_T(up)));
+    const hone_value inner = hone_emit(b->graph, "hone::silu_mul", HONE_T(gate), HONE_T(up));
+    return linear_onto(b, layer, HONE_MATRIX_DOWN, inner, base);
 }
 
 hone_value hone_llama_body(hone_graph *graph, const hone_model *model, const hone_lora *lora,
@@ -83,12 +90,10 @@ hone_value hone_llama_body(hone_graph *graph, const hone_model *model, const hon
         hone_graph_checkpoint(graph, x);
         snprintf(label, sizeof(label), "blk.%lld.attn", (long long)layer);
         hone_graph_label(graph, label);
-        const hone_value mixed = attention(&b, layer, norm(&b, x, &block->attention_norm));
-        x = hone_emit(graph, "aten::add.Tensor", HONE_T(mixed), HONE_T(x));
+        x = attention(&b, layer, norm(&b, x, &block->attention_norm), x);
         snprintf(label, sizeof(label), "blk.%lld.ffn", (long long)layer);
         hone_graph_label(graph, label);
-        const hone_value inner = feed_forward(&b, layer, norm(&b, x, &block->inner_norm));
-        x = hone_emit(graph, "aten::add.Tensor", HONE_T(inner), HONE_T(x));
+        x = feed_forward(&b, layer, norm(&b, x, &block->inner_norm), x);
     }
     hone_graph_checkpoint(graph, x);
     hone_graph_label(graph, "output");

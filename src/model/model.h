@@ -68,8 +68,14 @@ HONE_MUST_USE hone_status hone_weights_reload(hone_model *model, const hone_gguf
 void hone_weights_free(hone_model *model);
 
 // --- into graphs -----------------------------------------------------------------------------------------------------
-// x [.., columns] @ W^T, whatever the format of W.
-hone_value hone_weight_linear(hone_graph *graph, const hone_weight *weight, hone_value x);
+// A LoRA's part of a linear layer: factor * low @ up^T.
+typedef struct hone_added {
+    hone_value low, up;
+    double factor;
+} hone_added;
+// base + x [.., columns] @ W^T + added, whatever the format of W; base may be {0}, added NULL.
+hone_value hone_weight_linear(hone_graph *graph, const hone_weight *weight, hone_value x, hone_value base,
+                              const hone_added *added);
 // Rows of W by number: indices i32 [T] -> [T, columns].
 hone_value hone_weight_rows(hone_graph *graph, const hone_weight *weight, hone_value indices);
 // A vector or dense matrix as a constant.

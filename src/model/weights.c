@@ -334,18 +334,24 @@ hone_value hone_weight_constant(hone_graph *graph, const hone_weight *w) {
     return hone_graph_constant(graph, w->name, type, w->buffer, 0);
 }
 
-hone_value hone_weight_linear(hone_graph *graph, const hone_weight *w, hone_value x) {
-    if (w->layout.format == HONE_CODES_NONE)
-        return hone_emit(graph, "aten::linear", HONE_T(x), HONE_T(hone_weight_constant(graph, w)));
+static hone_value dense_linear(hone_graph *graph, const hone_weight *w, hone_value x, hone_value base,
+                               const hone_added *added) {
+    const hone_value weight = hone_weight_constant(graph, w);
+    hone_value y = base.id ? hone_emit(graph, "hone::linear_add", HONE_T(base), HONE_T(x), HONE_T(weight))
+                           : hone_emit(graph, "aten::linear", HONE_T(x), HONE_T(weight));
+    if (added)
+        y = hone_emit(graph, "hone::linear_add", HONE_T(y), HONE_T(added->low), HONE_T(added->up),
+                      HONE_R(added->factor));
+    return y;
+}
+
+hone_value hone_weight_linear(hone_graph *graph, const hone_weight *w, hone_value x, hone_value base,
+                              const hone_added *added) {
+    if (w->layout.format == HONE_CODES_NONE) return dense_linear(graph, w, x, base, added);
     const code_values c = declare_codes(graph, w);
-    const hone_argument group = HONE_I(w->layout.group);
-    if (w->layout.format == HONE_CODES_8)
-        return hone_emit(graph, "hone::linear_q8gsw", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales),
-                         optional(c.minimums), group);
-    if (w->layout.minimums)
-        return hone_emit(graph, "hone::linear_q4gswm", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), HONE_T(c.minimums),
-                         group);
-    return hone_emit(graph, "et_vk::linear_q4gsw", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), group);
+    return hone_emit(graph, "hone::linear_lora", HONE_T(x), HONE_T(c.codes), HONE_T(c.scales), optional(c.minimums),
+                     HONE_I(w->layout.group), optional(base), added ? HONE_T(added->low) : HONE_NO,
+                     added ? HONE_T(added->up) : HONE_NO, HONE_R(added ? added->factor : 1));
 }
 
 hone_value hone_weight_rows(hone_graph *graph, const hone_weight *w, hone_value indices) {

@@ -81,7 +81,8 @@ static int64_t padded(const hone_codes *w) {
     return hone_pieces(w->k, 32) * 32;
 }
 
-static hone_gemm product(const hone_codes *w, int64_t m, const float *x, const float *bias, float *y) {
+static hone_gemm product(const hone_codes *w, int64_t m, const float *x, const float *start, int64_t start_row,
+                         float *y) {
     return (hone_gemm){
         .m = m,
         .n = w->n,
@@ -90,7 +91,8 @@ static hone_gemm product(const hone_codes *w, int64_t m, const float *x, const f
         .right = {.codes = w, .transposed = true},
         .c = y,
         .ldc = w->n,
-        .start = bias,
+        .start = start,
+        .start_row = start_row,
         .start_column = 1,
         .start_factor = 1,
     };
@@ -101,7 +103,7 @@ hone_cpu_needs hone_codes_linear_needs(const hone_codes *w, int64_t m) {
         const int64_t floats = m * (padded(w) + hone_pieces(w->k, w->group));
         return (hone_cpu_needs){.workspace_bytes = (size_t)floats * sizeof(float)};
     }
-    const hone_gemm g = product(w, m, NULL, NULL, NULL);
+    const hone_gemm g = product(w, m, NULL, NULL, 0, NULL);
     return hone_gemm_needs(&g);
 }
 
@@ -122,7 +124,8 @@ static void spread(const hone_codes *w, const float *x, float *out, float *sums)
 
 typedef struct vectors {
     const hone_codes *codes;
-    const float *x, *sums, *bias;
+    const float *x, *sums, *start;
+    int64_t start_row;
     float *y;
     int m;
     int64_t rows; // of the weight, a task
@@ -133,15 +136,15 @@ static void vectors_task(void *context, int64_t index, int thread) {
     const vectors *const v = context;
     const int64_t n0 = index * v->rows, n1 = hone_least(v->codes->n, n0 + v->rows), n = v->codes->n;
     hone_kernels_get()->matvec(v->codes, v->m, v->x, v->sums, n0, n1, v->y, n);
-    for (int i = 0; v->bias && i < v->m; i++) {
-        for (int64_t j = n0; j < n1; j++) v->y[i * n + j] += v->bias[j];
+    for (int i = 0; v->start && i < v->m; i++) {
+        for (int64_t j = n0; j < n1; j++) v->y[i * n + j] += v->start[i * v->start_row + j];
     }
 }
 
-void hone_codes_linear(const hone_op_call *call, const hone_codes *w, int64_t m, const float *x, const float *bias,
-                       float *y) {
+void hone_codes_linear(const hone_op_call *call, const hone_codes *w, int64_t m, const float *x, const float *start,
+                       int64_t start_row, float *y) {
     if (!goes_by_vectors(w, m)) {
-        const hone_gemm g = product(w, m, x, bias, y);
+        const hone_gemm g = product(w, m, x, start, start_row, y);
         hone_gemm_run(call, &g);
         return;
     }
@@ -149,6 +152,6 @@ void hone_codes_linear(const hone_op_call *call, const hone_codes *w, int64_t m,
     float *const out = call->workspace, *const sums = out + m * padded(w);
     for (int64_t i = 0; i < m; i++) spread(w, x + i * w->k, out + i * padded(w), sums + i * groups);
     const int64_t least = hone_most(TASK_WEIGHTS / w->k, hone_pieces(w->n, TASKS));
-    vectors v = {w, out, sums, bias, y, (int)m, hone_pieces(least, ROWS) * ROWS};
+    vectors v = {w, out, sums, start, start_row, y, (int)m, hone_pieces(least, ROWS) * ROWS};
     hone_call_parallel(call, hone_pieces(w->n, v.rows), vectors_task, &v);
 }

@@ -3,6 +3,7 @@
 #ifndef HONE_OPS_LINEAR_Q4GSW_CODES_H
 #define HONE_OPS_LINEAR_Q4GSW_CODES_H
 
+#include "ops/kernel.h"
 #include "ops/matmul/gemm.h"
 
 // Which operands of a call make up the weight.
@@ -20,9 +21,22 @@ hone_status hone_codes_infer(const hone_op_call *call, const hone_code_operands 
 // The same operands as a weight; pointers are NULL while shapes are inferred.
 hone_codes hone_codes_of(const hone_op_call *call, const hone_code_operands *at, int64_t columns);
 
-// y[m,n] = bias[n] + x[m,k] @ W[n,k]^T; bias may be NULL. Up to 4 rows are taken against the codes themselves.
+// y[m,n] = start[m * start_row + n] + x[m,k] @ W[n,k]^T; start may be NULL. Up to 4 rows are taken against the codes
+// themselves.
 hone_cpu_needs hone_codes_linear_needs(const hone_codes *codes, int64_t m);
-void hone_codes_linear(const hone_op_call *call, const hone_codes *codes, int64_t m, const float *x, const float *bias,
-                       float *y);
+void hone_codes_linear(const hone_op_call *call, const hone_codes *codes, int64_t m, const float *x, const float *start,
+                       int64_t start_row, float *y);
+
+// What a product with codes on a GPU takes beside x and the codes; all but `out` may be NULL.
+typedef struct hone_codes_kernel {
+    const hone_codes *codes;
+    const hone_tensor *in, *weights, *scales, *minimums, *out;
+    const hone_tensor *start; // one value a column if start_row is 0, else one an element
+    int64_t start_row;
+    const hone_tensor *low, *up; // factor * low[M,R] @ up^T is added, or @ up where it is the backward product
+    double factor;
+    bool backward;
+} hone_codes_kernel;
+void hone_codes_kernel_add(hone_kernel_list *list, const hone_codes_kernel *kernel);
 
 #endif

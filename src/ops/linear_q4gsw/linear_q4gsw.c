@@ -6,8 +6,8 @@
 //   4-bit, symmetric: W = (code - 8) * scale      4-bit with minimums: W = code * scale + minimum
 //   8-bit:            W = code * scale (+ minimum)
 // The gradient of either direction is the other one; weights, scales, minimums and bias get none.
-#include "ops/linear_q4gsw/codes.h"
-#include "ops/matmul/matmul_kernels.h"
+#include "ops/linear_q4gsw/linear_lora.h"
+#include "ops/shared/variants.h"
 
 // An operator of this family: the descriptor first, so that a call's `op` leads to the rest.
 typedef struct code_op {
@@ -83,41 +83,22 @@ static void cpu(const hone_op_call *call) {
     }
     const hone_tensor *const x = hone_operand_tensor(call, 0);
     const float *const bias = self->bias >= 0 ? hone_operand_floats(call, (size_t)self->bias) : NULL;
-    hone_codes_linear(call, &w, hone_type_rows(&x->type), x->data, bias, call->outputs[0].data);
+    hone_codes_linear(call, &w, hone_type_rows(&x->type), x->data, bias, 0, call->outputs[0].data);
 }
 
 static void kernel(const hone_op_call *call, hone_kernel_list *list) {
     const code_op *const self = family(call->op);
     const hone_codes w = weight_of(call);
-    const hone_tensor *const in = hone_operand_tensor(call, 0);
-    const hone_tensor *const scales = hone_operand_tensor(call, (size_t)self->at.scales);
-    const hone_tensor *const minimums =
-        self->at.minimums >= 0 ? hone_operand_tensor(call, (size_t)self->at.minimums) : NULL;
-    const int64_t k = self->backward ? w.n : w.k, n = self->backward ? w.k : w.n;
-    const hone_gemm g = {.m = hone_type_rows(&in->type),
-                         .n = n,
-                         .k = k,
-                         .left = {.ld = k, .factor = 1},
-                         .start_column = 1,
-                         .start_factor = 1};
-    // A quad of the backward product is one word of one group, or else is read code by code.
-    const bool quads = w.group % 4 == 0 && w.row_bytes % (w.bits == 4 ? 2 : 4) == 0;
-    const char *const entry = !self->backward ? "linear_q4gsw.down" : quads ? "linear_q4gsw.along" : "linear_q4gsw.any";
-    const char *const large = !self->backward ? "linear_q4gsw.down_large" : quads ? "linear_q4gsw.along_large" : NULL;
-    const hone_gemm_kernel product = {.entry = entry,
-                                      .entry_large = large,
-                                      .gemm = &g,
-                                      .left = in,
-                                      .right = hone_operand_tensor(call, 1),
-                                      .out = &call->outputs[0],
-                                      .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL};
-    hone_kernel_dispatch *const d = hone_gemm_kernel_begin(list, &product);
-    hone_kernel_bind(list, d, scales);
-    hone_kernel_bind(list, d, minimums);
-    const int64_t words[] = {
-        0, 0, w.row_bytes, w.group, w.step, w.bits, w.zero, minimums != NULL, scales->type.dtype == HONE_DTYPE_F16};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) hone_kernel_word(list, d, words[i]);
-    hone_gemm_kernel_end(list, &product);
+    hone_codes_kernel_add(
+        list, &(hone_codes_kernel){
+                  .codes = &w,
+                  .in = hone_operand_tensor(call, 0),
+                  .weights = hone_operand_tensor(call, 1),
+                  .scales = hone_operand_tensor(call, (size_t)self->at.scales),
+                  .minimums = self->at.minimums >= 0 ? hone_operand_tensor(call, (size_t)self->at.minimums) : NULL,
+                  .out = &call->outputs[0],
+                  .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL,
+                  .backward = self->backward});
 }
 HONE_PLAIN_KERNEL_RULE(linear_codes, kernel)
 
@@ -212,5 +193,13 @@ static const code_op q8_backward = {
 };
 
 const hone_op *const hone_ops_linear_q4gsw[] = {
-    &q4.op, &q4_backward.op, &q4m.op, &q4m_backward.op, &q8.op, &q8_backward.op, NULL,
+    &q4.op,
+    &q4_backward.op,
+    &q4m.op,
+    &q4m_backward.op,
+    &q8.op,
+    &q8_backward.op,
+    &hone_op_linear_lora,
+    &hone_op_linear_lora_backward,
+    NULL,
 };

@@ -15,15 +15,25 @@ hone_status hone_want_matrix(const hone_op_call *call, size_t operand, hone_erro
     return HONE_OK;
 }
 
-hone_value hone_emit_rows_mm(hone_graph *graph, hone_value d, hone_value matrix) {
+static hone_value emit_mm(hone_graph *graph, hone_value a, hone_value b, double factor) {
+    return factor == 1 ? hone_emit(graph, "aten::mm", HONE_T(a), HONE_T(b))
+                       : hone_emit(graph, "hone::mm_scaled", HONE_T(a), HONE_T(b), HONE_R(factor));
+}
+
+hone_value hone_emit_rows_mm(hone_graph *graph, hone_value d, hone_value matrix, double factor) {
     const hone_tensor_type *const type = hone_graph_type(graph, d), *const right = hone_graph_type(graph, matrix);
-    if (!type || !right || type->rank == 2) return hone_emit(graph, "aten::mm", HONE_T(d), HONE_T(matrix));
+    if (!type || !right || type->rank == 2) return emit_mm(graph, d, matrix, factor);
     hone_tensor_type out = *type; // a copy: adding nodes moves the types
     const int64_t flat[2] = {hone_type_rows(&out), hone_type_columns(&out)};
     out.dims[out.rank - 1] = right->dims[1];
     const hone_value rows = hone_emit(graph, "aten::view_copy", HONE_T(d), HONE_IS(flat, 2));
-    const hone_value product = hone_emit(graph, "aten::mm", HONE_T(rows), HONE_T(matrix));
+    const hone_value product = emit_mm(graph, rows, matrix, factor);
     return hone_emit(graph, "aten::view_copy", HONE_T(product), HONE_IS(out.dims, (size_t)out.rank));
+}
+
+hone_value hone_emit_dw(hone_graph *graph, hone_value d_out, hone_value x, double factor) {
+    return factor == 1 ? hone_emit(graph, "et_vk::linear_dW", HONE_T(d_out), HONE_T(x))
+                       : hone_emit(graph, "hone::linear_dW_scaled", HONE_T(d_out), HONE_T(x), HONE_R(factor));
 }
 
 hone_status hone_want_trainable(const hone_gradient_call *call, size_t input, hone_error *error) {
@@ -94,20 +104,19 @@ static void linear_cpu(const hone_op_call *call) {
 }
 
 // Gradients of x and of the weight, whose inputs stand at `at` and behind.
-static hone_status product_gradient(const hone_gradient_call *call, size_t at, hone_error *error) {
-    const hone_value g = hone_grad_out(call, 0);
-    if (call->wanted[at]) call->input_gradients[at] = hone_emit_rows_mm(call->graph, g, hone_grad_in(call, at + 1));
+static hone_status product_gradient(const hone_gradient_call *call, size_t at, double factor, hone_error *error) {
+    const hone_value g = hone_grad_out(call, 0), x = hone_grad_in(call, at), weight = hone_grad_in(call, at + 1);
+    if (call->wanted[at]) call->input_gradients[at] = hone_emit_rows_mm(call->graph, g, weight, factor);
     if (call->wanted[at + 1]) {
         HONE_TRY(hone_want_trainable(call, at + 1, error));
-        call->input_gradients[at + 1] =
-            hone_emit(call->graph, "et_vk::linear_dW", HONE_T(g), HONE_T(hone_grad_in(call, at)));
+        call->input_gradients[at + 1] = hone_emit_dw(call->graph, g, x, factor);
     }
     return HONE_OK;
 }
 
 static hone_status linear_gradient(const hone_gradient_call *call, hone_error *error) {
     const hone_value g = hone_grad_out(call, 0);
-    HONE_TRY(product_gradient(call, 0, error));
+    HONE_TRY(product_gradient(call, 0, 1, error));
     if (!call->wanted[2]) return HONE_OK;
     const int64_t leading[HONE_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     const int rank = hone_graph_type(call->graph, g)->rank;
@@ -140,7 +149,7 @@ const hone_op hone_op_linear = {
 };
 
 // --- hone::linear_add ------------------------------------------------------------------------------------------------
-// base[..,N], x[..,K], weight[N,K] -> [..,N]: out = base + x @ weight^T.
+// base[..,N], x[..,K], weight[N,K] -> [..,N]: out = base + factor * x @ weight^T.
 
 static hone_status linear_add_infer(const hone_op_call *call, hone_error *error) {
     HONE_TRY(hone_op_want_dtype(call, 0, HONE_DTYPE_F32, error));
@@ -153,6 +162,7 @@ static hone_status linear_add_infer(const hone_op_call *call, hone_error *error)
 
 static hone_gemm linear_add_product(const hone_op_call *call) {
     hone_gemm g = product_of(call, 1);
+    g.left.factor = (float)call->operands[3].real;
     g.start = hone_operand_floats(call, 0);
     g.start_row = g.n;
     g.start_column = 1;
@@ -172,7 +182,7 @@ static void linear_add_cpu(const hone_op_call *call) {
 
 static hone_status linear_add_gradient(const hone_gradient_call *call, hone_error *error) {
     if (call->wanted[0]) call->input_gradients[0] = hone_grad_out(call, 0);
-    return product_gradient(call, 1, error);
+    return product_gradient(call, 1, hone_node_argument(call->node, 3)->real, error);
 }
 
 static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
@@ -186,14 +196,14 @@ static double linear_add_flop(const hone_op_call *call) {
 }
 
 const hone_op hone_op_linear_add = {
-    .schema = "hone::linear_add(Tensor base, Tensor x, Tensor weight) -> Tensor",
-    .summary = "base[..,N] + x[..,K] @ weight[N,K]^T",
+    .schema = "hone::linear_add(Tensor base, Tensor x, Tensor weight, float factor=1.0) -> Tensor",
+    .summary = "base[..,N] + factor * x[..,K] @ weight[N,K]^T",
     .flags = HONE_OP_IN_PLACE,
     .infer = linear_add_infer,
     .cpu = linear_add_cpu,
     .cpu_needs = linear_add_needs,
     .gradient = linear_add_gradient,
-    .gradient_text = "base: g; x: g @ weight; weight: linear_dW(g, x)",
+    .gradient_text = "base: g; x: factor * g @ weight; weight: factor * linear_dW(g, x)",
     .variants = hone_kernels_linear_add,
     .flop = linear_add_flop,
 };
@@ -245,7 +255,7 @@ static hone_status dw_gradient(const hone_gradient_call *call, hone_error *error
     (void)error;
     const hone_value g = hone_grad_out(call, 0), d_out = hone_grad_in(call, 0), x = hone_grad_in(call, 1);
     if (call->wanted[0]) call->input_gradients[0] = hone_emit(call->graph, "aten::linear", HONE_T(x), HONE_T(g));
-    if (call->wanted[1]) call->input_gradients[1] = hone_emit_rows_mm(call->graph, d_out, g);
+    if (call->wanted[1]) call->input_gradients[1] = hone_emit_rows_mm(call->graph, d_out, g, 1);
     return HONE_OK;
 }
 
@@ -271,8 +281,57 @@ const hone_op hone_op_linear_dw = {
     .flop = dw_flop,
 };
 
+// --- hone::linear_dW_scaled ------------------------------------------------------------------------------------------
+// d_out[..,N], x[..,K] -> [N,K]: out = factor * d_out^T @ x.
+
+static hone_gemm dw_scaled_product(const hone_op_call *call, void *out) {
+    hone_gemm g = dw_product(call, 0, out);
+    g.left.factor = (float)call->operands[2].real;
+    return g;
+}
+
+static hone_cpu_needs dw_scaled_needs(const hone_op_call *call) {
+    const hone_gemm g = dw_scaled_product(call, NULL);
+    return hone_gemm_needs(&g);
+}
+
+static void dw_scaled_cpu(const hone_op_call *call) {
+    const hone_gemm g = dw_scaled_product(call, call->outputs[0].data);
+    hone_gemm_run(call, &g);
+}
+
+static hone_status dw_scaled_gradient(const hone_gradient_call *call, hone_error *error) {
+    (void)error;
+    const hone_value g = hone_grad_out(call, 0), d_out = hone_grad_in(call, 0), x = hone_grad_in(call, 1);
+    const double factor = hone_node_argument(call->node, 2)->real;
+    if (call->wanted[0]) {
+        const hone_value product = hone_emit(call->graph, "aten::linear", HONE_T(x), HONE_T(g));
+        call->input_gradients[0] = hone_emit(call->graph, "aten::mul.Scalar", HONE_T(product), HONE_R(factor));
+    }
+    if (call->wanted[1]) call->input_gradients[1] = hone_emit_rows_mm(call->graph, d_out, g, factor);
+    return HONE_OK;
+}
+
+static void linear_dw_scaled_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = dw_scaled_product(call, NULL);
+    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+}
+HONE_PLAIN_KERNEL_RULE(linear_dw_scaled, linear_dw_scaled_kernel)
+
+const hone_op hone_op_linear_dw_scaled = {
+    .schema = "hone::linear_dW_scaled(Tensor d_out, Tensor x, float factor) -> Tensor",
+    .summary = "factor * d_out[..,N]^T @ x[..,K] over all rows",
+    .infer = dw_infer,
+    .cpu = dw_scaled_cpu,
+    .cpu_needs = dw_scaled_needs,
+    .gradient = dw_scaled_gradient,
+    .gradient_text = "d_out: factor * x @ g^T; x: factor * d_out @ g",
+    .variants = hone_kernels_linear_dw_scaled,
+    .flop = dw_flop,
+};
+
 // --- hone::linear_dW_add_ --------------------------------------------------------------------------------------------
-// into[N,K] += d_out[..,N]^T @ x[..,K], for gradients that add up over micro-batches.
+// into[N,K] += factor * d_out[..,N]^T @ x[..,K], for gradients that add up over micro-batches.
 
 static hone_status dw_add_infer(const hone_op_call *call, hone_error *error) {
     hone_tensor_type type;
@@ -286,6 +345,7 @@ static hone_status dw_add_infer(const hone_op_call *call, hone_error *error) {
 static hone_gemm dw_add_product(const hone_op_call *call) {
     float *const into = hone_operand_tensor(call, 0)->data;
     hone_gemm g = dw_product(call, 1, into);
+    g.left.factor = (float)call->operands[3].real;
     g.start = into;
     g.start_row = g.ldc;
     g.start_column = 1;
@@ -314,8 +374,8 @@ static double dw_add_flop(const hone_op_call *call) {
 }
 
 const hone_op hone_op_linear_dw_add = {
-    .schema = "hone::linear_dW_add_(Tensor(a!) into, Tensor d_out, Tensor x) -> ()",
-    .summary = "into[N,K] += d_out[..,N]^T @ x[..,K]",
+    .schema = "hone::linear_dW_add_(Tensor(a!) into, Tensor d_out, Tensor x, float factor=1.0) -> ()",
+    .summary = "into[N,K] += factor * d_out[..,N]^T @ x[..,K]",
     .flags = HONE_OP_EFFECT,
     .infer = dw_add_infer,
     .cpu = dw_add_cpu,

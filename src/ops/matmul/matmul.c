@@ -85,6 +85,53 @@ static const hone_op mm = {
     .flop = mm_flop,
 };
 
+// --- hone::mm_scaled -------------------------------------------------------------------------------------------------
+// mat1[M,K], mat2[K,N] -> [M,N]: out = factor * mat1 @ mat2.
+
+static hone_gemm mm_scaled_product(const hone_op_call *call) {
+    hone_gemm g = mm_product(call, 0);
+    g.left.factor = (float)call->operands[2].real;
+    return g;
+}
+
+static hone_cpu_needs mm_scaled_needs(const hone_op_call *call) {
+    const hone_gemm g = mm_scaled_product(call);
+    return hone_gemm_needs(&g);
+}
+
+static void mm_scaled_cpu(const hone_op_call *call) {
+    const hone_gemm g = mm_scaled_product(call);
+    hone_gemm_run(call, &g);
+}
+
+static hone_status mm_scaled_gradient(const hone_gradient_call *call, hone_error *error) {
+    HONE_TRY(mm_gradients(call, 0, error));
+    for (size_t i = 0; i < 2; i++) {
+        if (call->wanted[i])
+            call->input_gradients[i] = hone_emit(call->graph, "aten::mul.Scalar", HONE_T(call->input_gradients[i]),
+                                                 *hone_node_argument(call->node, 2));
+    }
+    return HONE_OK;
+}
+
+static void mm_scaled_kernel(const hone_op_call *call, hone_kernel_list *list) {
+    const hone_gemm g = mm_scaled_product(call);
+    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+}
+HONE_PLAIN_KERNEL_RULE(mm_scaled, mm_scaled_kernel)
+
+static const hone_op mm_scaled = {
+    .schema = "hone::mm_scaled(Tensor mat1, Tensor mat2, float factor) -> Tensor",
+    .summary = "factor * mat1[M,K] @ mat2[K,N]",
+    .infer = mm_infer,
+    .cpu = mm_scaled_cpu,
+    .cpu_needs = mm_scaled_needs,
+    .gradient = mm_scaled_gradient,
+    .gradient_text = "mat1: factor * g @ mat2^T; mat2: factor * mat1^T @ g",
+    .variants = hone_kernels_mm_scaled,
+    .flop = mm_flop,
+};
+
 // --- hone::mm_add ----------------------------------------------------------------------------------------------------
 // base[M,N], mat1[M,K], mat2[K,N] -> [M,N]: out = base + mat1 @ mat2.
 
@@ -316,5 +363,15 @@ static const hone_op bmm = {
 };
 
 const hone_op *const hone_ops_matmul[] = {
-    &mm, &bmm, &addmm, &mm_add, &hone_op_linear, &hone_op_linear_add, &hone_op_linear_dw, &hone_op_linear_dw_add, NULL,
+    &mm,
+    &bmm,
+    &addmm,
+    &mm_scaled,
+    &mm_add,
+    &hone_op_linear,
+    &hone_op_linear_add,
+    &hone_op_linear_dw,
+    &hone_op_linear_dw_scaled,
+    &hone_op_linear_dw_add,
+    NULL,
 };
