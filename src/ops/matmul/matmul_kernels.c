@@ -98,6 +98,7 @@ void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel
 }
 
 void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+    if (hone_gemm_kernel_narrow(list, kernel)) return;
     const hone_dtype dtype = kernel->right->type.dtype;
     hone_gemm_kernel own = *kernel;
     own.entry = dtype == HONE_DTYPE_F32 ? "matmul.matmul" : "matmul.matmul_halves";

@@ -19,6 +19,8 @@ hone_kernel_dispatch *hone_gemm_kernel_begin(hone_kernel_list *list, const hone_
 void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 // All of it, for a right matrix of numbers; entries need not be given.
 void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+// Its way for few rows or few columns; false: this is no such product.
+bool hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 // The same for a call whose operand `left` is the left matrix and the next one the right.
 void hone_gemm_kernel_call(const hone_op_call *call, hone_kernel_list *list, const hone_gemm *gemm, size_t left,
                            const hone_tensor *out, const hone_tensor *start);
