@@ -98,11 +98,15 @@ static void narrow_words(hone_kernel_list *list, hone_kernel_dispatch *d, const 
     hone_kernel_word(list, d, slices_bit);
 }
 
-bool hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+bool hone_gemm_kernel_is_narrow(const hone_gemm_kernel *kernel) {
     const hone_gemm *const g = kernel->gemm;
-    const int64_t narrow = hone_least(g->m, g->n), other = g->m + g->n - narrow;
-    if (narrow == 0) return false;
-    if (kernel->right->type.dtype != HONE_DTYPE_F32 || narrow > (other > LONG ? NARROW_LONG : NARROW)) return false;
+    const int64_t narrow = hone_least(g->m, g->n);
+    return kernel->right->type.dtype == HONE_DTYPE_F32 && narrow > 0 &&
+           narrow <= (hone_most(g->m, g->n) > LONG ? NARROW_LONG : NARROW);
+}
+
+void hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
+    const hone_gemm *const g = kernel->gemm;
     const narrow_cut c = cut_of(kernel);
     const hone_tensor *const start = kernel->start == kernel->out ? NULL : kernel->start;
     const int64_t elements = c.batch * g->m * g->n;
@@ -118,7 +122,7 @@ bool hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *ker
     hone_kernel_bind(list, d, c.parts > 1 ? NULL : start);
     product_words(list, d, kernel, &c, c.groups[c.few_rows]);
     narrow_words(list, d, kernel, &c);
-    if (c.parts == 1) return true;
+    if (c.parts == 1) return;
 
     d = hone_kernel_add(list, "matmul.sum_parts", hone_kernel_groups(elements, HONE_KERNEL_THREADS));
     hone_kernel_bind_scratch(list, d, 0, part_bytes);
@@ -126,5 +130,4 @@ bool hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *ker
     hone_kernel_bind(list, d, kernel->out);
     hone_kernel_bind(list, d, start);
     product_words(list, d, kernel, &c, elements);
-    return true;
 }
