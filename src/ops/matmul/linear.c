@@ -126,11 +126,11 @@ static hone_status linear_gradient(const hone_gradient_call *call, hone_error *e
     return HONE_OK;
 }
 
-static void linear_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = linear_product(call);
-    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], hone_operand_tensor(call, 2));
+static hone_gemm_kernel linear_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = linear_product(call);
+    return hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], hone_operand_tensor(call, 2));
 }
-HONE_PLAIN_KERNEL_RULE(linear, linear_kernel)
+HONE_PRODUCT_KERNELS(linear, linear_kernel)
 
 static double linear_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 0);
@@ -185,11 +185,11 @@ static hone_status linear_add_gradient(const hone_gradient_call *call, hone_erro
     return product_gradient(call, 1, hone_node_argument(call->node, 3)->real, error);
 }
 
-static void linear_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = linear_add_product(call);
-    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
+static hone_gemm_kernel linear_add_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = linear_add_product(call);
+    return hone_gemm_kernel_of(call, gemm, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
-HONE_PLAIN_KERNEL_RULE(linear_add, linear_add_kernel)
+HONE_PRODUCT_KERNELS(linear_add, linear_add_kernel)
 
 static double linear_add_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 1);
@@ -259,11 +259,11 @@ static hone_status dw_gradient(const hone_gradient_call *call, hone_error *error
     return HONE_OK;
 }
 
-static void linear_dw_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = dw_product(call, 0, NULL);
-    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+static hone_gemm_kernel linear_dw_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = dw_product(call, 0, NULL);
+    return hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], NULL);
 }
-HONE_PLAIN_KERNEL_RULE(linear_dw, linear_dw_kernel)
+HONE_PRODUCT_KERNELS(linear_dw, linear_dw_kernel)
 
 static double dw_flop(const hone_op_call *call) {
     return hone_product_flop(&call->outputs[0], hone_type_rows(&hone_operand_tensor(call, 0)->type));
@@ -363,11 +363,11 @@ static void dw_add_cpu(const hone_op_call *call) {
     hone_gemm_run(call, &g);
 }
 
-static void linear_dw_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = dw_add_product(call);
-    hone_gemm_kernel_call(call, list, &g, 1, hone_operand_tensor(call, 0), hone_operand_tensor(call, 0));
+static hone_gemm_kernel linear_dw_add_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = dw_add_product(call);
+    return hone_gemm_kernel_of(call, gemm, 1, hone_operand_tensor(call, 0), hone_operand_tensor(call, 0));
 }
-HONE_PLAIN_KERNEL_RULE(linear_dw_add, linear_dw_add_kernel)
+HONE_PRODUCT_KERNELS(linear_dw_add, linear_dw_add_kernel)
 
 static double dw_add_flop(const hone_op_call *call) {
     return hone_product_flop(hone_operand_tensor(call, 0), hone_type_rows(&hone_operand_tensor(call, 1)->type));

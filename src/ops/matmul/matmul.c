@@ -63,11 +63,11 @@ static hone_status mm_gradient(const hone_gradient_call *call, hone_error *error
     return mm_gradients(call, 0, error);
 }
 
-static void mm_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = mm_product(call, 0);
-    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+static hone_gemm_kernel mm_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = mm_product(call, 0);
+    return hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], NULL);
 }
-HONE_PLAIN_KERNEL_RULE(mm, mm_kernel)
+HONE_PRODUCT_KERNELS(mm, mm_kernel)
 
 static double mm_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 0);
@@ -168,11 +168,11 @@ static hone_status mm_add_gradient(const hone_gradient_call *call, hone_error *e
     return mm_gradients(call, 1, error);
 }
 
-static void mm_add_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = mm_add_product(call);
-    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
+static hone_gemm_kernel mm_add_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = mm_add_product(call);
+    return hone_gemm_kernel_of(call, gemm, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
-HONE_PLAIN_KERNEL_RULE(mm_add, mm_add_kernel)
+HONE_PRODUCT_KERNELS(mm_add, mm_add_kernel)
 
 static double mm_add_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 1);
@@ -263,11 +263,11 @@ static hone_status addmm_gradient(const hone_gradient_call *call, hone_error *er
     return HONE_OK;
 }
 
-static void addmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = addmm_product(call);
-    hone_gemm_kernel_call(call, list, &g, 1, &call->outputs[0], hone_operand_tensor(call, 0));
+static hone_gemm_kernel addmm_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = addmm_product(call);
+    return hone_gemm_kernel_of(call, gemm, 1, &call->outputs[0], hone_operand_tensor(call, 0));
 }
-HONE_PLAIN_KERNEL_RULE(addmm, addmm_kernel)
+HONE_PRODUCT_KERNELS(addmm, addmm_kernel)
 
 static double addmm_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 1);
@@ -336,16 +336,17 @@ static hone_status bmm_gradient(const hone_gradient_call *call, hone_error *erro
     return HONE_OK;
 }
 
-static void bmm_kernel(const hone_op_call *call, hone_kernel_list *list) {
+static hone_gemm_kernel bmm_kernel(const hone_op_call *call, hone_gemm *gemm) {
     const hone_tensor *const a = hone_operand_tensor(call, 0), *const b = hone_operand_tensor(call, 1);
     const int64_t m = a->type.dims[1], k = a->type.dims[2], n = b->type.dims[2];
-    const hone_gemm g = {
-        .m = m, .n = n, .k = k, .left = {.ld = k, .factor = 1}, .right = {.dtype = HONE_DTYPE_F32, .ld = n}};
-    const int64_t batch = a->type.dims[0];
-    const hone_gemm_kernel kernel = {.gemm = &g, .left = a, .right = b, .out = &call->outputs[0], .batch = batch};
-    if (batch > 0) hone_gemm_kernel_plain(list, &kernel);
+    const bool any = a->type.dims[0] > 0; // else no rows either, so that nothing is run
+    *gemm = (hone_gemm){
+        .m = any ? m : 0, .n = n, .k = k, .left = {.ld = k, .factor = 1}, .right = {.dtype = HONE_DTYPE_F32, .ld = n}};
+    hone_gemm_kernel kernel = hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], NULL);
+    kernel.batch = a->type.dims[0];
+    return kernel;
 }
-HONE_PLAIN_KERNEL_RULE(bmm, bmm_kernel)
+HONE_PRODUCT_KERNELS(bmm, bmm_kernel)
 
 static double bmm_flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 0);

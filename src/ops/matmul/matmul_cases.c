@@ -114,42 +114,48 @@ static void linear_dw_add(const hone_reference *run) {
 // With a right operand of half precision only the left one has a gradient.
 #define CHECKED_HALF(function) CHECKED(function), .no_gradient = 2
 
-#define MM(what, m, n, k)                                                                                              \
+#define MM_WITH(CHECK, what, m, n, k)                                                                                  \
     {.op = "aten::mm",                                                                                                 \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, k), HONE_F32(k, n)),                                                                      \
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
-     CHECKED(mm)}
-#define LINEAR(what, m, n, k)                                                                                          \
+     CHECK(mm)}
+#define MM(...) MM_WITH(CHECKED, __VA_ARGS__)
+#define LINEAR_WITH(CHECK, what, m, n, k)                                                                              \
     {.op = "aten::linear",                                                                                             \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, k), HONE_F32(n, k)),                                                                      \
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
-     CHECKED(linear)}
-#define LINEAR_BIAS(what, m, n, k)                                                                                     \
+     CHECK(linear)}
+#define LINEAR(...) LINEAR_WITH(CHECKED, __VA_ARGS__)
+#define LINEAR_BIAS_WITH(CHECK, what, m, n, k)                                                                         \
     {.op = "aten::linear",                                                                                             \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, k), HONE_F32(n, k), HONE_F32(n)),                                                         \
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
-     CHECKED(linear)}
-#define LINEAR_ADD(what, m, n, k)                                                                                      \
+     CHECK(linear)}
+#define LINEAR_BIAS(...) LINEAR_BIAS_WITH(CHECKED, __VA_ARGS__)
+#define LINEAR_ADD_WITH(CHECK, what, m, n, k)                                                                          \
     {.op = "hone::linear_add",                                                                                         \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k), HONE_F32(n, k)),                                                      \
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
-     CHECKED(linear_add)}
-#define MM_ADD(what, m, n, k)                                                                                          \
+     CHECK(linear_add)}
+#define LINEAR_ADD(...) LINEAR_ADD_WITH(CHECKED, __VA_ARGS__)
+#define MM_ADD_WITH(CHECK, what, m, n, k)                                                                              \
     {.op = "hone::mm_add",                                                                                             \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k), HONE_F32(k, n)),                                                      \
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2)),                                                                   \
-     CHECKED(mm_add)}
-#define LINEAR_DW(what, m, n, k)                                                                                       \
+     CHECK(mm_add)}
+#define MM_ADD(...) MM_ADD_WITH(CHECKED, __VA_ARGS__)
+#define LINEAR_DW_WITH(CHECK, what, m, n, k)                                                                           \
     {.op = "et_vk::linear_dW",                                                                                         \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k)),                                                                      \
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
-     CHECKED(linear_dw)}
+     CHECK(linear_dw)}
+#define LINEAR_DW(...) LINEAR_DW_WITH(CHECKED, __VA_ARGS__)
 #define LINEAR_DW_ADD(what, m, n, k)                                                                                   \
     {.op = "hone::linear_dW_add_",                                                                                     \
      .name = what,                                                                                                     \
@@ -163,12 +169,13 @@ static void linear_dw_add(const hone_reference *run) {
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(0.5), HONE_CASE_R(-2)),                                \
      CHECKED(addmm),                                                                                                   \
      HONE_INPUTS(HONE_F32(__VA_ARGS__), HONE_F32(5, 6), HONE_F32(6, 9))}
-#define BMM(what, b, m, n, k)                                                                                          \
+#define BMM_WITH(CHECK, what, b, m, n, k)                                                                              \
     {.op = "aten::bmm",                                                                                                \
      .name = what,                                                                                                     \
      HONE_INPUTS(HONE_F32(b, m, k), HONE_F32(b, k, n)),                                                                \
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
-     CHECKED(bmm)}
+     CHECK(bmm)}
+#define BMM(...) BMM_WITH(CHECKED, __VA_ARGS__)
 
 const hone_op_case hone_cases_matmul[] = {
     MM("1x1x1", 1, 1, 1),
@@ -179,7 +186,7 @@ const hone_op_case hone_cases_matmul[] = {
     MM("few columns", 70, 3, 33),
     MM("odd sizes", 37, 41, 29),
     MM("one behind the tiles", 33, 65, 129),
-    MM("sums over several chunks", 30, 34, 600),
+    MM("sums over several chunks", 36, 34, 600),
     {.op = "aten::mm",
      .name = "f16 matrix",
      HONE_INPUTS(HONE_F32(27, 33), F16(33, 45)),
@@ -200,6 +207,7 @@ const hone_op_case hone_cases_matmul[] = {
     BMM("one small product", 1, 2, 4, 3),
     BMM("odd sizes", 5, 7, 2, 9),
     BMM("several tasks a product", 3, 130, 18, 17),
+    BMM("several tiles a product", 3, 66, 40, 17),
     BMM("no products", 0, 3, 4, 5),
     BMM("nothing to sum", 2, 3, 4, 0),
 
@@ -239,7 +247,8 @@ const hone_op_case hone_cases_matmul[] = {
     LINEAR("rank 8, as LoRA's second half", 45, 96, 8),
     LINEAR("no rows", 0, 3, 4),
     LINEAR("nothing to sum", 3, 4, 0),
-    LINEAR("several chunks", 34, 30, 1100),
+    LINEAR("several chunks", 34, 36, 1100),
+    LINEAR("several parts", 34, 36, 640),
     LINEAR_BIAS("bias, odd sizes", 13, 39, 21),
     LINEAR_BIAS("bias, one row", 1, 39, 21),
     LINEAR_BIAS("bias, nothing to sum", 3, 7, 0),
@@ -288,16 +297,59 @@ const hone_op_case hone_cases_matmul[] = {
     LINEAR_DW("few rows of the weight", 70, 8, 67),
     LINEAR_DW("few columns of the weight", 70, 67, 8),
     LINEAR_DW("nothing to sum", 0, 4, 5),
-    LINEAR_DW("sums over several chunks", 600, 34, 30),
+    LINEAR_DW("sums over several chunks", 640, 34, 36),
     {.op = "et_vk::linear_dW",
      .name = "leading dimensions",
      HONE_INPUTS(HONE_F32(2, 3, 5, 9), HONE_F32(2, 3, 5, 33)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),
      CHECKED(linear_dw)},
-    LINEAR_DW_ADD("odd sizes", 37, 41, 29),
+    LINEAR_DW_ADD("odd sizes", 37, 41, 35),
     LINEAR_DW_ADD("few rows of the weight", 70, 8, 67),
     LINEAR_DW_ADD("few columns of the weight", 70, 67, 8),
     LINEAR_DW_ADD("nothing to sum", 0, 4, 5),
+
+    // Few rows or columns, for which a GPU spreads K over a group's threads: up to 16 and beyond, of any length, also so many
+    // others that its slices are fewer, and K so long that it is cut into parts.
+    MM_WITH(CHECKED_VALUE, "one column", 67, 1, 577),
+    MM_WITH(CHECKED_VALUE, "3 columns", 133, 3, 31),
+    MM_WITH(CHECKED_VALUE, "8 columns, one step", 70, 8, 1),
+    MM_WITH(CHECKED_VALUE, "8 columns", 513, 8, 577),
+    MM_WITH(CHECKED_VALUE, "17 columns", 130, 17, 100),
+    MM_WITH(CHECKED_VALUE, "one row", 1, 1201, 577),
+    MM_WITH(CHECKED_VALUE, "one row, few columns", 1, 9, 2049),
+    MM_WITH(CHECKED_VALUE, "16 rows", 16, 75, 577),
+    MM_WITH(CHECKED_VALUE, "32 rows", 32, 67, 31),
+    MM_WITH(CHECKED_VALUE, "8 columns, many rows", 3100, 8, 64),
+    MM_WITH(CHECKED_VALUE, "16 columns, very many rows", 13001, 16, 70),
+    MM_WITH(CHECKED_VALUE, "32 columns, too many rows", 4100, 32, 5),
+    MM_WITH(CHECKED_VALUE, "parts", 20, 40, 17000),
+    MM_ADD_WITH(CHECKED_VALUE, "8 columns", 45, 8, 577),
+    MM_ADD_WITH(CHECKED_VALUE, "17 rows, parts", 17, 40, 8200),
+    BMM_WITH(CHECKED_VALUE, "8 columns", 3, 70, 8, 577),
+    BMM_WITH(CHECKED_VALUE, "17 rows", 3, 17, 41, 31),
+    BMM_WITH(CHECKED_VALUE, "parts", 3, 9, 5, 17000),
+    LINEAR_WITH(CHECKED_VALUE, "one output", 67, 1, 577),
+    LINEAR_WITH(CHECKED_VALUE, "8 outputs", 45, 8, 577),
+    LINEAR_WITH(CHECKED_VALUE, "16 outputs", 45, 16, 2049),
+    LINEAR_WITH(CHECKED_VALUE, "17 outputs", 45, 17, 577),
+    LINEAR_WITH(CHECKED_VALUE, "one row, many outputs", 1, 1201, 577),
+    LINEAR_WITH(CHECKED_VALUE, "7 rows", 7, 43, 2049),
+    LINEAR_WITH(CHECKED_VALUE, "32 rows, one step", 32, 67, 1),
+    LINEAR_BIAS_WITH(CHECKED_VALUE, "bias, 3 outputs", 45, 3, 31),
+    LINEAR_BIAS_WITH(CHECKED_VALUE, "bias, parts", 9, 35, 8200),
+    LINEAR_ADD_WITH(CHECKED_VALUE, "8 outputs", 45, 8, 577),
+    LINEAR_ADD_WITH(CHECKED_VALUE, "one row, rank 8, many outputs", 1, 1201, 8),
+    LINEAR_DW_WITH(CHECKED_VALUE, "one row of the weight", 577, 1, 67),
+    LINEAR_DW_WITH(CHECKED_VALUE, "3 columns of the weight", 31, 67, 3),
+    LINEAR_DW_WITH(CHECKED_VALUE, "8 rows of the weight", 577, 8, 67),
+    LINEAR_DW_WITH(CHECKED_VALUE, "8 columns of the weight", 577, 67, 8),
+    LINEAR_DW_WITH(CHECKED_VALUE, "16 rows of the weight", 2049, 16, 35),
+    LINEAR_DW_WITH(CHECKED_VALUE, "17 columns of the weight, one step", 1, 75, 17),
+    LINEAR_DW_WITH(CHECKED_VALUE, "32 rows of the weight", 31, 32, 75),
+    LINEAR_DW_WITH(CHECKED_VALUE, "8 columns of a long weight", 70, 1601, 8),
+    LINEAR_DW_ADD("8 rows of the weight, many steps", 577, 8, 67),
+    LINEAR_DW_ADD("17 columns of the weight", 577, 67, 17),
+    LINEAR_DW_ADD("parts", 17000, 9, 10),
 
     // Outputs of so many tiles that a GPU takes its larger ones.
     {.op = "aten::mm",

@@ -109,12 +109,11 @@ void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kern
     hone_gemm_kernel_end(list, &own);
 }
 
-void hone_gemm_kernel_call(const hone_op_call *call, hone_kernel_list *list, const hone_gemm *gemm, size_t left,
-                           const hone_tensor *out, const hone_tensor *start) {
-    const hone_gemm_kernel kernel = {.gemm = gemm,
-                                     .left = hone_operand_tensor(call, left),
-                                     .right = hone_operand_tensor(call, left + 1),
-                                     .out = out,
-                                     .start = start};
-    hone_gemm_kernel_plain(list, &kernel);
+hone_gemm_kernel hone_gemm_kernel_of(const hone_op_call *call, const hone_gemm *gemm, size_t left,
+                                     const hone_tensor *out, const hone_tensor *start) {
+    return (hone_gemm_kernel){.gemm = gemm,
+                              .left = hone_operand_tensor(call, left),
+                              .right = hone_operand_tensor(call, left + 1),
+                              .out = out,
+                              .start = start};
 }

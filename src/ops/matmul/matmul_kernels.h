@@ -19,8 +19,32 @@ hone_kernel_dispatch *hone_gemm_kernel_begin(hone_kernel_list *list, const hone_
 void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 // All of it, for a right matrix of numbers; entries need not be given.
 void hone_gemm_kernel_plain(hone_kernel_list *list, const hone_gemm_kernel *kernel);
-// The same for a call whose operand `left` is the left matrix and the next one the right.
-void hone_gemm_kernel_call(const hone_op_call *call, hone_kernel_list *list, const hone_gemm *gemm, size_t left,
-                           const hone_tensor *out, const hone_tensor *start);
+// The same for few rows or few columns of output; what is taken is known by shapes and types alone.
+bool hone_gemm_kernel_is_narrow(const hone_gemm_kernel *kernel);
+void hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *kernel);
+// A product whose left matrix is operand `left` of a call and whose right matrix is the next one.
+hone_gemm_kernel hone_gemm_kernel_of(const hone_op_call *call, const hone_gemm *gemm, size_t left,
+                                     const hone_tensor *out, const hone_tensor *start);
+
+// Defines hone_kernels_<id>, the rows of an operator that is such a product; product(call, &gemm) returns what it binds.
+#define HONE_PRODUCT_KERNELS(id, product)                                                                              \
+    static bool id##_is_narrow(const hone_op_call *call) {                                                             \
+        hone_gemm gemm;                                                                                                \
+        const hone_gemm_kernel kernel = product(call, &gemm);                                                          \
+        return hone_gemm_kernel_is_narrow(&kernel);                                                                    \
+    }                                                                                                                  \
+    static void id##_narrow(const hone_op_call *call, hone_kernel_list *list) {                                        \
+        hone_gemm gemm;                                                                                                \
+        const hone_gemm_kernel kernel = product(call, &gemm);                                                          \
+        hone_gemm_kernel_narrow(list, &kernel);                                                                        \
+    }                                                                                                                  \
+    static void id##_plain(const hone_op_call *call, hone_kernel_list *list) {                                         \
+        hone_gemm gemm;                                                                                                \
+        const hone_gemm_kernel kernel = product(call, &gemm);                                                          \
+        hone_gemm_kernel_plain(list, &kernel);                                                                         \
+    }                                                                                                                  \
+    HONE_DECLARE_KERNEL(id)                                                                                            \
+    const hone_kernel_variant hone_kernels_##id[] = {                                                                  \
+        {"narrow", 0, id##_is_narrow, id##_narrow}, {"plain", 0, 0, id##_plain}, {0}};
 
 #endif
