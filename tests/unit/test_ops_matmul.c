@@ -410,12 +410,12 @@ static void check_vectors(hone_random *random) {
             for (int64_t p = 0; p < k; p++) want[e] += (double)x[e / N * k + p] * w.values[e % N * k + p];
         }
         desk d = desk_open(hone_codes_linear_needs(&w.codes, ROWS), 2);
-        hone_codes_linear(&d.call, &w.codes, ROWS, x, bias, tiles);
+        hone_codes_linear(&d.call, &w.codes, ROWS, x, bias, 0, tiles);
         desk_close(&d);
         assert_true(distance(tiles, want, ROWS * N) < 2e-6);
         for (int64_t m = 1; m <= HONE_MATVEC_MOST_ROWS; m++) {
             d = desk_open(hone_codes_linear_needs(&w.codes, m), 3);
-            hone_codes_linear(&d.call, &w.codes, m, x, bias, vectors);
+            hone_codes_linear(&d.call, &w.codes, m, x, bias, 0, vectors);
             desk_close(&d);
             assert_true(distance(vectors, want, m * N) < 4e-6);
         }

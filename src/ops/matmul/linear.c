@@ -312,11 +312,11 @@ static hone_status dw_scaled_gradient(const hone_gradient_call *call, hone_error
     return HONE_OK;
 }
 
-static void linear_dw_scaled_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = dw_scaled_product(call, NULL);
-    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+static hone_gemm_kernel linear_dw_scaled_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = dw_scaled_product(call, NULL);
+    return hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], NULL);
 }
-HONE_PLAIN_KERNEL_RULE(linear_dw_scaled, linear_dw_scaled_kernel)
+HONE_PRODUCT_KERNELS(linear_dw_scaled, linear_dw_scaled_kernel)
 
 const hone_op hone_op_linear_dw_scaled = {
     .schema = "hone::linear_dW_scaled(Tensor d_out, Tensor x, float factor) -> Tensor",

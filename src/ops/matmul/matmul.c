@@ -114,11 +114,11 @@ static hone_status mm_scaled_gradient(const hone_gradient_call *call, hone_error
     return HONE_OK;
 }
 
-static void mm_scaled_kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_gemm g = mm_scaled_product(call);
-    hone_gemm_kernel_call(call, list, &g, 0, &call->outputs[0], NULL);
+static hone_gemm_kernel mm_scaled_kernel(const hone_op_call *call, hone_gemm *gemm) {
+    *gemm = mm_scaled_product(call);
+    return hone_gemm_kernel_of(call, gemm, 0, &call->outputs[0], NULL);
 }
-HONE_PLAIN_KERNEL_RULE(mm_scaled, mm_scaled_kernel)
+HONE_PRODUCT_KERNELS(mm_scaled, mm_scaled_kernel)
 
 static const hone_op mm_scaled = {
     .schema = "hone::mm_scaled(Tensor mat1, Tensor mat2, float factor) -> Tensor",

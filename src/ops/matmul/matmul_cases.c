@@ -44,6 +44,17 @@ static void mm(const hone_reference *run) {
     multiply(NULL, run->inputs[0], run->inputs[1], left->dims[0], right->dims[1], left->dims[1], run->outputs[0]);
 }
 
+// Times the factor at argument 2.
+static void scale(const hone_reference *run) {
+    const int64_t count = hone_case_count(&run->output_types[0]);
+    for (int64_t i = 0; i < count; i++) run->outputs[0][i] *= run->arguments[2].real;
+}
+
+static void mm_scaled(const hone_reference *run) {
+    mm(run);
+    scale(run);
+}
+
 static void mm_add(const hone_reference *run) {
     const hone_tensor_type *const left = &run->input_types[1], *const right = &run->input_types[2];
     multiply(run->inputs[0], run->inputs[1], run->inputs[2], left->dims[0], right->dims[1], left->dims[1],
@@ -69,39 +80,45 @@ static void addmm(const hone_reference *run) {
 }
 
 // x at input `at`, the weight behind it; base (or a bias, repeated) may be NULL.
-static void times_weight(const hone_reference *run, size_t at, const double *base, bool repeated) {
+static void times_weight(const hone_reference *run, size_t at, const double *base, bool repeated, double factor) {
     const hone_tensor_type *const weight = &run->input_types[at + 1];
     const int64_t m = rows_of(&run->input_types[at]), n = weight->dims[0], k = weight->dims[1];
     for (int64_t i = 0; i < m * n; i++) {
         const double start = base ? base[repeated ? i % n : i] : 0;
-        run->outputs[0][i] = start + sum_of(k, run->inputs[at] + i / n * k, 1, run->inputs[at + 1] + i % n * k, 1);
+        const double sum = sum_of(k, run->inputs[at] + i / n * k, 1, run->inputs[at + 1] + i % n * k, 1);
+        run->outputs[0][i] = start + factor * sum;
     }
 }
 
 static void linear(const hone_reference *run) {
-    times_weight(run, 0, run->input_count > 2 ? run->inputs[2] : NULL, true);
+    times_weight(run, 0, run->input_count > 2 ? run->inputs[2] : NULL, true, 1);
 }
 
 static void linear_add(const hone_reference *run) {
-    times_weight(run, 1, run->inputs[0], false);
+    times_weight(run, 1, run->inputs[0], false, hone_case_number(&run->arguments[3], 1));
 }
 
 // out[n,k] (+)= sum over rows of d_out[row,n] * x[row,k].
-static void outer(const hone_reference *run, size_t at, double *out, bool add) {
+static void outer(const hone_reference *run, size_t at, double *out, bool add, double factor) {
     const int64_t rows = rows_of(&run->input_types[at]);
     const int64_t n = columns_of(&run->input_types[at]), k = columns_of(&run->input_types[at + 1]);
     for (int64_t i = 0; i < n * k; i++) {
-        const double sum = sum_of(rows, run->inputs[at] + i / k, n, run->inputs[at + 1] + i % k, k);
+        const double sum = factor * sum_of(rows, run->inputs[at] + i / k, n, run->inputs[at + 1] + i % k, k);
         out[i] = add ? out[i] + sum : sum;
     }
 }
 
 static void linear_dw(const hone_reference *run) {
-    outer(run, 0, run->outputs[0], false);
+    outer(run, 0, run->outputs[0], false, 1);
+}
+
+static void linear_dw_scaled(const hone_reference *run) {
+    linear_dw(run);
+    scale(run);
 }
 
 static void linear_dw_add(const hone_reference *run) {
-    outer(run, 1, run->inputs[0], true);
+    outer(run, 1, run->inputs[0], true, hone_case_number(&run->arguments[3], 1));
 }
 
 // --- cases -----------------------------------------------------------------------------------------------------------
@@ -121,6 +138,18 @@ static void linear_dw_add(const hone_reference *run) {
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),                                                                               \
      CHECK(mm)}
 #define MM(...) MM_WITH(CHECKED, __VA_ARGS__)
+#define MM_SCALED(what, m, n, k)                                                                                       \
+    {.op = "hone::mm_scaled",                                                                                          \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, k), HONE_F32(k, n)),                                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_R(-1.5)),                                                            \
+     CHECKED(mm_scaled)}
+#define LINEAR_DW_SCALED(what, m, n, k)                                                                                \
+    {.op = "hone::linear_dW_scaled",                                                                                   \
+     .name = what,                                                                                                     \
+     HONE_INPUTS(HONE_F32(m, n), HONE_F32(m, k)),                                                                      \
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_R(0.75)),                                                            \
+     CHECKED(linear_dw_scaled)}
 #define LINEAR_WITH(CHECK, what, m, n, k)                                                                              \
     {.op = "aten::linear",                                                                                             \
      .name = what,                                                                                                     \
@@ -204,6 +233,10 @@ const hone_op_case hone_cases_matmul[] = {
      .reference = mm,
      .tolerance = HONE_TOLERANCE_PRODUCT},
 
+    MM_SCALED("odd sizes", 37, 41, 29),
+    MM_SCALED("few columns", 70, 3, 33),
+    MM_SCALED("nothing to sum", 4, 5, 0),
+
     BMM("one small product", 1, 2, 4, 3),
     BMM("odd sizes", 5, 7, 2, 9),
     BMM("several tasks a product", 3, 130, 18, 17),
@@ -279,6 +312,11 @@ const hone_op_case hone_cases_matmul[] = {
      CHECKED_HALF(linear)},
 
     LINEAR_ADD("odd sizes", 13, 39, 21),
+    {.op = "hone::linear_add",
+     .name = "a factor",
+     HONE_INPUTS(HONE_F32(13, 39), HONE_F32(13, 21), HONE_F32(39, 21)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(0.25)),
+     CHECKED(linear_add)},
     LINEAR_ADD("rank 8", 45, 96, 8),
     LINEAR_ADD("one row", 1, 39, 8),
     LINEAR_ADD("nothing to sum", 5, 6, 0),
@@ -303,6 +341,14 @@ const hone_op_case hone_cases_matmul[] = {
      HONE_INPUTS(HONE_F32(2, 3, 5, 9), HONE_F32(2, 3, 5, 33)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1)),
      CHECKED(linear_dw)},
+    LINEAR_DW_SCALED("odd sizes", 37, 41, 29),
+    LINEAR_DW_SCALED("few columns of the weight", 70, 67, 8),
+    {.op = "hone::linear_dW_add_",
+     .name = "a factor",
+     HONE_INPUTS(HONE_F32(8, 67), HONE_F32(70, 8), HONE_F32(70, 67)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_CASE_R(-2)),
+     .reference = linear_dw_add,
+     .tolerance = HONE_TOLERANCE_PRODUCT},
     LINEAR_DW_ADD("odd sizes", 37, 41, 35),
     LINEAR_DW_ADD("few rows of the weight", 70, 8, 67),
     LINEAR_DW_ADD("few columns of the weight", 70, 67, 8),
