@@ -11,9 +11,14 @@ enum {
     SPAN = 16,       // queries of a group that prepares the backward pass
     FORWARD_FEATURES = 256,
     BACKWARD_FEATURES = 128, // that a group keeps sums of
-    MOST_WINDOW = 1 << 30
+    MOST_WINDOW = 1 << 30,
+    SPREAD = 1024 // pairs of tiles: as many groups, where there are so few that each takes one
 };
-static const size_t MOST_PARTS_BYTES = (size_t)64 << 20; // of d_k and of d_v
+static const size_t MOST_PARTS_BYTES = (size_t)64 << 20; // of an output
+
+static size_t aligned(size_t bytes) {
+    return (bytes / HONE_BUFFER_ALIGNMENT + 1) * HONE_BUFFER_ALIGNMENT;
+}
 
 static int64_t tiles_of(int64_t rows) {
     return (rows + ROWS - 1) / ROWS;
@@ -58,6 +63,29 @@ static void add_sizes(hone_kernel_list *list, hone_kernel_dispatch *d, const hon
     add_words(list, d, behind, sizeof(behind) / sizeof(behind[0]));
     add_words(list, d, s->mask_dims, HONE_MAX_RANK);
     add_words(list, d, s->mask_steps, HONE_MAX_RANK);
+    add_words(list, d, (const int64_t[]){s->split, s->splits}, 2);
+}
+
+// Tiles of rows by tiles of columns are spread over at least SPREAD groups, or one group a pair: so a group goes over a
+// part of the columns only, and leaves its own matrix of part_bytes for each part of the columns. The more pairs there
+// are, the more of them a group takes; with SPREAD groups for all columns of their rows, nothing is left to add up.
+static void split_columns(hone_attention_sizes *s, int64_t columns, int64_t parts, size_t part_bytes) {
+    const int64_t tiles = tiles_of(columns), pairs = s->tiles * s->heads * parts * tiles;
+    int64_t each = (pairs + SPREAD - 1) / SPREAD;
+    each = each < 1 ? 1 : each;
+    while (each < tiles && (size_t)((tiles + each - 1) / each) > MOST_PARTS_BYTES / (part_bytes + 1)) each *= 2;
+    s->splits = each < tiles ? (tiles + each - 1) / each : 1;
+    s->split = (s->splits > 1 ? each : tiles) * ROWS;
+}
+
+// Whether all matrices can be read and written by vectors of four.
+static bool is_wide(const hone_attention_sizes *s) {
+    const int64_t steps[] = {s->features, s->values, s->q_row,  s->q_head,  s->k_row,
+                             s->k_head,   s->v_row,  s->v_head, s->out_row, s->out_head};
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        if (steps[i] % 4 != 0) return false;
+    }
+    return s->queries > 0 && s->keys > 0 && s->features > 0 && s->values > 0;
 }
 
 // --- forward ---------------------------------------------------------------------------------------------------------
@@ -67,14 +95,6 @@ static void bind_optional(hone_kernel_list *list, hone_kernel_dispatch *d, const
         hone_kernel_bind(list, d, tensor);
     else
         hone_kernel_bind_scratch(list, d, spare, 4);
-}
-
-static void bind_forward(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_tensor *const qkv[3],
-                         const hone_tensor *places, const hone_tensor *out, const hone_tensor *lse) {
-    for (size_t i = 0; i < 3; i++) hone_kernel_bind(list, d, qkv[i]);
-    bind_optional(list, d, places, 0);
-    hone_kernel_bind(list, d, out);
-    bind_optional(list, d, lse, HONE_BUFFER_ALIGNMENT);
 }
 
 // Chunks of keys, each a group of its own for each query, then joined.
@@ -97,8 +117,25 @@ static void few_queries(hone_kernel_list *list, hone_attention_sizes *sizes, con
     add_sizes(list, d, sizes);
 }
 
+// Parts of the columns to out.
+static void join_forward(hone_kernel_list *list, const hone_attention_sizes *s, const size_t places[2],
+                         const size_t bytes[2], const hone_tensor *const operands[3]) {
+    const int64_t quads = s->queries * s->heads * ((s->values + 3) / 4);
+    hone_kernel_dispatch *const d =
+        hone_kernel_add(list, "sdpa.attention_join", hone_kernel_groups(quads, HONE_KERNEL_THREADS));
+    for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, places[i], bytes[i]);
+    hone_kernel_bind_scratch(list, d, 2 * HONE_BUFFER_ALIGNMENT, 4);
+    bind_optional(list, d, operands[0], 0);
+    hone_kernel_bind(list, d, operands[1]);
+    bind_optional(list, d, operands[2], HONE_BUFFER_ALIGNMENT);
+    add_sizes(list, d, s);
+}
+
 void hone_attention_forward(hone_kernel_list *list, const hone_attention_sizes *sizes, const hone_tensor *const qkv[3],
                             const hone_tensor *places, const hone_tensor *out, const hone_tensor *lse) {
+    static const char *const names[2][3] = {
+        {"sdpa.attention_64", "sdpa.attention_128", "sdpa.attention_256"},
+        {"sdpa.attention_64_wide", "sdpa.attention_128_wide", "sdpa.attention_256_wide"}};
     const int64_t kept = sizes->values <= 64 ? 64 : sizes->values <= 128 ? 128 : FORWARD_FEATURES;
     const int64_t parts = sizes->values > 0 ? (sizes->values + kept - 1) / kept : 1;
     hone_attention_sizes own = *sizes;
@@ -108,13 +145,25 @@ void hone_attention_forward(hone_kernel_list *list, const hone_attention_sizes *
         few_queries(list, &own, qkv, places, out, lse);
         return;
     }
+    const int64_t rows = own.queries * own.heads;
+    split_columns(&own, own.keys, parts, (size_t)(rows * own.values * 4));
+    const size_t bytes[] = {(size_t)(own.splits * rows * own.values * 4), (size_t)(own.splits * rows * 8)};
+    const size_t at[] = {3 * HONE_BUFFER_ALIGNMENT, 3 * HONE_BUFFER_ALIGNMENT + aligned(bytes[0])};
     hone_kernel_dispatch *const d = hone_kernel_add(list,
-                                                    kept == 64    ? "sdpa.attention_64"
-                                                    : kept == 128 ? "sdpa.attention_128"
-                                                                  : "sdpa.attention_256",
-                                                    (uint64_t)(own.tiles * own.heads * parts));
-    bind_forward(list, d, qkv, places, out, lse);
+                                                    names[is_wide(&own)][kept == 64    ? 0
+                                                                         : kept == 128 ? 1
+                                                                                       : 2],
+                                                    (uint64_t)(own.tiles * own.heads * parts * own.splits));
+    for (size_t i = 0; i < 3; i++) hone_kernel_bind(list, d, qkv[i]);
+    bind_optional(list, d, places, 0);
+    if (own.splits > 1) {
+        for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, at[i], bytes[i]);
+    } else {
+        hone_kernel_bind(list, d, out);
+        bind_optional(list, d, lse, HONE_BUFFER_ALIGNMENT);
+    }
     add_sizes(list, d, &own);
+    if (own.splits > 1) join_forward(list, &own, at, bytes, (const hone_tensor *const[]){places, out, lse});
 }
 
 static void forward(const hone_op_call *call, hone_kernel_list *list) {
@@ -128,76 +177,104 @@ static void forward(const hone_op_call *call, hone_kernel_list *list) {
 }
 
 // --- backward --------------------------------------------------------------------------------------------------------
-// Where things lie in the working memory: pairs and spans, then the parts of d_k and of d_v.
-typedef struct scratch_layout {
-    size_t pairs, part; // bytes
-} scratch_layout;
+// Where things lie in the working memory: pairs and spans twice, for d_q and for d_k and d_v, then parts of d_q, of d_k
+// and of d_v. No two dispatches that could run side by side share any of it.
+typedef struct backward_pass {
+    hone_attention a;
+    hone_attention_sizes sizes;
+    int64_t kept, parts; // features that a group keeps sums of; groups for all features
+    size_t pairs;        // bytes
+    size_t free;         // where working memory goes on
+} backward_pass;
 
-static size_t aligned(size_t bytes) {
-    return (bytes / HONE_BUFFER_ALIGNMENT + 1) * HONE_BUFFER_ALIGNMENT;
-}
-
-static scratch_layout layout_of(const hone_attention *a) {
-    const int64_t spans = (a->queries + SPAN - 1) / SPAN;
-    return (scratch_layout){.pairs = aligned((size_t)(a->heads * a->queries * 2 + spans) * 4),
-                            .part = aligned((size_t)(a->heads * a->keys * a->head) * 4)};
-}
-
-static void bind_inputs(const hone_op_call *call, hone_kernel_list *list, hone_kernel_dispatch *d,
-                        const scratch_layout *layout) {
+static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p,
+                                          const hone_attention_sizes *s, const char *const names[2][2], size_t pairs,
+                                          int64_t groups) {
     const size_t operands[] = {0, 1, 2, 6, 3}; // d_out, q, k, row_start, v
+    hone_kernel_dispatch *const d = hone_kernel_add(list, names[is_wide(s)][p->kept == 64 ? 0 : 1], (uint64_t)groups);
     for (size_t i = 0; i < 5; i++) hone_kernel_bind(list, d, hone_operand_tensor(call, operands[i]));
-    hone_kernel_bind_scratch(list, d, 0, layout->pairs);
+    hone_kernel_bind_scratch(list, d, pairs, p->pairs);
+    add_sizes(list, d, s);
+    return d;
+}
+
+// Returns what has still to be added up.
+static size_t backward_queries(const hone_op_call *call, hone_kernel_list *list, backward_pass *p,
+                               hone_attention_sizes *own) {
+    static const char *const names[2][2] = {{"sdpa.attention_d_q_64", "sdpa.attention_d_q_128"},
+                                            {"sdpa.attention_d_q_64_wide", "sdpa.attention_d_q_128_wide"}};
+    const size_t bytes = (size_t)(p->a.queries * p->a.q_columns * 4);
+    *own = p->sizes;
+    split_columns(own, own->keys, p->parts, bytes);
+    hone_kernel_dispatch *const d =
+        add_backward(call, list, p, own, names, 0, own->tiles * own->heads * p->parts * own->splits);
+    if (own->splits == 1) {
+        hone_kernel_bind(list, d, &call->outputs[0]);
+        return 0;
+    }
+    hone_kernel_bind_scratch(list, d, p->free, bytes * (size_t)own->splits);
+    p->free += aligned(bytes * (size_t)own->splits);
+    return bytes * (size_t)own->splits;
 }
 
 // Each query head makes d_k and d_v of its own, for there are few tiles of keys; they are added up at the end, unless
 // that would take too much memory.
-static void backward_keys(const hone_op_call *call, hone_kernel_list *list, const hone_attention *a,
-                          const hone_attention_sizes *sizes, const scratch_layout *layout) {
-    const int64_t kept = a->head <= 64 ? 64 : BACKWARD_FEATURES, parts = a->head > 0 ? (a->head + kept - 1) / kept : 1;
-    const bool apart = a->group > 1 && layout->part <= MOST_PARTS_BYTES;
-    hone_attention_sizes own = *sizes;
-    own.tiles = tiles_of(a->keys);
-    own.joined = apart ? 1 : a->group;
-    hone_kernel_dispatch *d = hone_kernel_add(list, kept == 64 ? "sdpa.attention_d_kv_64" : "sdpa.attention_d_kv_128",
-                                              (uint64_t)(own.tiles * (a->heads / own.joined) * parts));
-    bind_inputs(call, list, d, layout);
+static size_t backward_keys(const hone_op_call *call, hone_kernel_list *list, backward_pass *p,
+                            hone_attention_sizes *own) {
+    static const char *const names[2][2] = {{"sdpa.attention_d_kv_64", "sdpa.attention_d_kv_128"},
+                                            {"sdpa.attention_d_kv_64_wide", "sdpa.attention_d_kv_128_wide"}};
+    const hone_attention *const a = &p->a;
+    const size_t all = (size_t)(a->heads * a->keys * a->head * 4);
+    *own = p->sizes;
+    own->tiles = tiles_of(a->keys);
+    own->joined = all <= MOST_PARTS_BYTES ? 1 : a->group;
+    split_columns(own, own->queries, p->parts, all);
+    const bool apart = own->splits > 1 || (own->joined == 1 && a->group > 1);
+    const size_t bytes = all * (size_t)own->splits;
+    hone_kernel_dispatch *const d = add_backward(call, list, p, own, names, p->pairs,
+                                                 own->tiles * (a->heads / own->joined) * p->parts * own->splits);
     for (size_t i = 0; i < 2; i++) {
         if (apart)
-            hone_kernel_bind_scratch(list, d, layout->pairs + i * layout->part, layout->part);
+            hone_kernel_bind_scratch(list, d, p->free + i * aligned(bytes), bytes);
         else
             hone_kernel_bind(list, d, &call->outputs[1 + i]);
     }
-    add_sizes(list, d, &own);
-    if (!apart) return;
-    const int64_t count = a->keys * a->k_columns;
-    d = hone_kernel_add(list, "sdpa.attention_join", hone_kernel_groups(count, HONE_KERNEL_THREADS));
-    for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, layout->pairs + i * layout->part, layout->part);
-    for (size_t i = 0; i < 2; i++) hone_kernel_bind(list, d, &call->outputs[1 + i]);
-    add_words(list, d, (const int64_t[]){count, a->group}, 2);
+    return apart ? bytes : 0;
 }
 
 // Operands d_out, q, k, v, out, lse, row_start.
 static void backward(const hone_op_call *call, hone_kernel_list *list) {
-    hone_attention a = hone_attention_of(call, 1, 6);
-    a.window = call->operands[10].integer;
-    const hone_attention_sizes sizes = hone_attention_sizes_of(&a);
-    const scratch_layout layout = layout_of(&a);
-    const int64_t kept = a.head <= 64 ? 64 : BACKWARD_FEATURES, parts = a.head > 0 ? (a.head + kept - 1) / kept : 1;
-    hone_kernel_dispatch *d =
-        hone_kernel_add(list, "sdpa.attention_delta", (uint64_t)((a.queries + SPAN - 1) / SPAN * a.heads));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 0));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 4));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 5));
-    hone_kernel_bind(list, d, hone_operand_tensor(call, 6));
-    hone_kernel_bind_scratch(list, d, 0, layout.pairs);
-    add_sizes(list, d, &sizes);
-    d = hone_kernel_add(list, kept == 64 ? "sdpa.attention_d_q_64" : "sdpa.attention_d_q_128",
-                        (uint64_t)(sizes.tiles * a.heads * parts));
-    bind_inputs(call, list, d, &layout);
-    hone_kernel_bind(list, d, &call->outputs[0]);
-    add_sizes(list, d, &sizes);
-    backward_keys(call, list, &a, &sizes, &layout);
+    backward_pass p = {.a = hone_attention_of(call, 1, 6)};
+    p.a.window = call->operands[10].integer;
+    p.sizes = hone_attention_sizes_of(&p.a);
+    const int64_t spans = (p.a.queries + SPAN - 1) / SPAN;
+    p.kept = p.a.head <= 64 ? 64 : BACKWARD_FEATURES;
+    p.parts = p.a.head > 0 ? (p.a.head + p.kept - 1) / p.kept : 1;
+    p.pairs = aligned((size_t)(p.a.heads * p.a.queries * 2 + spans) * 4);
+    p.free = 2 * p.pairs;
+    hone_kernel_dispatch *d = hone_kernel_add(list, "sdpa.attention_delta", (uint64_t)(spans * p.a.heads));
+    const size_t operands[] = {0, 4, 5, 6};
+    for (size_t i = 0; i < 4; i++) hone_kernel_bind(list, d, hone_operand_tensor(call, operands[i]));
+    hone_kernel_bind_scratch(list, d, 0, p.pairs);
+    hone_kernel_bind_scratch(list, d, p.pairs, p.pairs);
+    add_sizes(list, d, &p.sizes);
+    hone_attention_sizes queries, keys;
+    const size_t query_bytes = backward_queries(call, list, &p, &queries);
+    const size_t key_bytes = backward_keys(call, list, &p, &keys);
+    if (query_bytes) {
+        d = hone_kernel_add(list, "sdpa.attention_join_queries",
+                            hone_kernel_groups(p.a.queries * p.a.q_columns, HONE_KERNEL_THREADS));
+        hone_kernel_bind_scratch(list, d, 2 * p.pairs, query_bytes);
+        hone_kernel_bind(list, d, &call->outputs[0]);
+        add_sizes(list, d, &queries);
+    }
+    if (key_bytes) {
+        d = hone_kernel_add(list, "sdpa.attention_join_keys",
+                            hone_kernel_groups(p.a.keys * p.a.k_columns, HONE_KERNEL_THREADS));
+        for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, p.free + i * aligned(key_bytes), key_bytes);
+        for (size_t i = 0; i < 2; i++) hone_kernel_bind(list, d, &call->outputs[1 + i]);
+        add_sizes(list, d, &keys);
+    }
 }
 
 HONE_PLAIN_KERNEL_RULE(attention, forward)
