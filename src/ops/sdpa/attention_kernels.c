@@ -12,7 +12,8 @@ enum {
     FORWARD_FEATURES = 256,
     BACKWARD_FEATURES = 128, // that a group keeps sums of
     MOST_WINDOW = 1 << 30,
-    SPREAD = 1024 // pairs of tiles: as many groups, where there are so few that each takes one
+    TILE_BACKWARD = 1, // a dispatch makes d_q, d_k and d_v of each pair of tiles, where there are few pairs
+    SPREAD = 1024      // pairs of tiles: as many groups, where there are so few that each takes one
 };
 static const size_t MOST_PARTS_BYTES = (size_t)64 << 20; // of an output
 
@@ -63,7 +64,7 @@ static void add_sizes(hone_kernel_list *list, hone_kernel_dispatch *d, const hon
     add_words(list, d, behind, sizeof(behind) / sizeof(behind[0]));
     add_words(list, d, s->mask_dims, HONE_MAX_RANK);
     add_words(list, d, s->mask_steps, HONE_MAX_RANK);
-    add_words(list, d, (const int64_t[]){s->split, s->splits}, 2);
+    add_words(list, d, (const int64_t[]){s->split, s->splits, s->d_v}, 3);
 }
 
 // Tiles of rows by tiles of columns are spread over at least SPREAD groups, or one group a pair: so a group goes over a
@@ -103,12 +104,12 @@ static void few_queries(hone_kernel_list *list, hone_attention_sizes *sizes, con
     const int64_t rows = sizes->queries * sizes->heads, spare = 3 * HONE_BUFFER_ALIGNMENT;
     sizes->tiles = (sizes->keys + CHUNK - 1) / CHUNK;
     const size_t bytes = (size_t)(rows * sizes->tiles * (2 + sizes->values) * 4);
-    hone_kernel_dispatch *d = hone_kernel_add(list, "sdpa.attention_few", (uint64_t)(rows * sizes->tiles));
+    hone_kernel_dispatch *d = hone_kernel_add(list, "few.attention_few", (uint64_t)(rows * sizes->tiles));
     for (size_t i = 0; i < 3; i++) hone_kernel_bind(list, d, qkv[i]);
     bind_optional(list, d, places, 0);
     hone_kernel_bind_scratch(list, d, (size_t)spare, bytes ? bytes : 4);
     add_sizes(list, d, sizes);
-    d = hone_kernel_add(list, "sdpa.attention_few_join", (uint64_t)rows);
+    d = hone_kernel_add(list, "few.attention_few_join", (uint64_t)rows);
     hone_kernel_bind_scratch(list, d, (size_t)spare, bytes ? bytes : 4);
     for (size_t i = 1; i < 3; i++) hone_kernel_bind_scratch(list, d, i * HONE_BUFFER_ALIGNMENT, 4);
     bind_optional(list, d, places, 0);
@@ -177,15 +178,21 @@ static void forward(const hone_op_call *call, hone_kernel_list *list) {
 }
 
 // --- backward --------------------------------------------------------------------------------------------------------
-// Where things lie in the working memory: pairs and spans twice, for d_q and for d_k and d_v, then parts of d_q, of d_k
-// and of d_v. No two dispatches that could run side by side share any of it.
+// Working memory: pairs and spans twice, for d_q and for d_k and d_v, then parts of d_q, of d_k and of d_v. No two
+// dispatches that could run side by side share any of it.
 typedef struct backward_pass {
     hone_attention a;
-    hone_attention_sizes sizes;
-    int64_t kept, parts; // features that a group keeps sums of; groups for all features
-    size_t pairs;        // bytes
-    size_t free;         // where working memory goes on
+    int64_t kept, parts;                  // features that a group keeps sums of; groups for all features
+    hone_attention_sizes queries, keys;   // of the dispatch that makes d_q, of that for d_k and d_v
+    size_t pairs, query_bytes, key_bytes; // of parts of d_q, and of each of the others; 0 if there are none
 } backward_pass;
+
+static size_t query_parts(const backward_pass *p) {
+    return 2 * p->pairs;
+}
+static size_t key_parts(const backward_pass *p) {
+    return query_parts(p) + (p->query_bytes ? aligned(p->query_bytes) : 0);
+}
 
 static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p,
                                           const hone_attention_sizes *s, const char *const names[2][2], size_t pairs,
@@ -198,83 +205,102 @@ static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_
     return d;
 }
 
-// Returns what has still to be added up.
-static size_t backward_queries(const hone_op_call *call, hone_kernel_list *list, backward_pass *p,
-                               hone_attention_sizes *own) {
+static void backward_queries(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p) {
     static const char *const names[2][2] = {{"sdpa.attention_d_q_64", "sdpa.attention_d_q_128"},
                                             {"sdpa.attention_d_q_64_wide", "sdpa.attention_d_q_128_wide"}};
-    const size_t bytes = (size_t)(p->a.queries * p->a.q_columns * 4);
-    *own = p->sizes;
-    split_columns(own, own->keys, p->parts, bytes);
+    const hone_attention_sizes *const s = &p->queries;
     hone_kernel_dispatch *const d =
-        add_backward(call, list, p, own, names, 0, own->tiles * own->heads * p->parts * own->splits);
-    if (own->splits == 1) {
+        add_backward(call, list, p, s, names, 0, s->tiles * s->heads * p->parts * s->splits);
+    if (p->query_bytes)
+        hone_kernel_bind_scratch(list, d, query_parts(p), p->query_bytes);
+    else
         hone_kernel_bind(list, d, &call->outputs[0]);
-        return 0;
-    }
-    hone_kernel_bind_scratch(list, d, p->free, bytes * (size_t)own->splits);
-    p->free += aligned(bytes * (size_t)own->splits);
-    return bytes * (size_t)own->splits;
 }
 
-// Each query head makes d_k and d_v of its own, for there are few tiles of keys; they are added up at the end, unless
-// that would take too much memory.
-static size_t backward_keys(const hone_op_call *call, hone_kernel_list *list, backward_pass *p,
-                            hone_attention_sizes *own) {
+static void backward_keys(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p) {
     static const char *const names[2][2] = {{"sdpa.attention_d_kv_64", "sdpa.attention_d_kv_128"},
                                             {"sdpa.attention_d_kv_64_wide", "sdpa.attention_d_kv_128_wide"}};
-    const hone_attention *const a = &p->a;
-    const size_t all = (size_t)(a->heads * a->keys * a->head * 4);
-    *own = p->sizes;
-    own->tiles = tiles_of(a->keys);
-    own->joined = all <= MOST_PARTS_BYTES ? 1 : a->group;
-    split_columns(own, own->queries, p->parts, all);
-    const bool apart = own->splits > 1 || (own->joined == 1 && a->group > 1);
-    const size_t bytes = all * (size_t)own->splits;
-    hone_kernel_dispatch *const d = add_backward(call, list, p, own, names, p->pairs,
-                                                 own->tiles * (a->heads / own->joined) * p->parts * own->splits);
+    const hone_attention_sizes *const s = &p->keys;
+    hone_kernel_dispatch *const d =
+        add_backward(call, list, p, s, names, p->pairs, s->tiles * (s->heads / s->joined) * p->parts * s->splits);
     for (size_t i = 0; i < 2; i++) {
-        if (apart)
-            hone_kernel_bind_scratch(list, d, p->free + i * aligned(bytes), bytes);
+        if (p->key_bytes)
+            hone_kernel_bind_scratch(list, d, key_parts(p) + i * aligned(p->key_bytes), p->key_bytes);
         else
             hone_kernel_bind(list, d, &call->outputs[1 + i]);
     }
-    return apart ? bytes : 0;
+}
+
+// A group for each pair of tiles, which leaves parts of all three.
+static void backward_tiles(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p) {
+    static const char *const names[2][2] = {{"sdpa.attention_d_tile_64", "sdpa.attention_d_tile_128"},
+                                            {"sdpa.attention_d_tile_64_wide", "sdpa.attention_d_tile_128_wide"}};
+    hone_attention_sizes s = p->keys;
+    s.d_v = (int64_t)(aligned(p->key_bytes) / 4);
+    hone_kernel_dispatch *const d = add_backward(call, list, p, &s, names, 0, s.tiles * s.heads * p->parts * s.splits);
+    hone_kernel_bind_scratch(list, d, query_parts(p), p->query_bytes);
+    hone_kernel_bind_scratch(list, d, key_parts(p), aligned(p->key_bytes) + p->key_bytes);
+}
+
+static void join_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p) {
+    const hone_attention *const a = &p->a;
+    if (p->query_bytes) {
+        hone_kernel_dispatch *const d = hone_kernel_add(
+            list, "sdpa.attention_join_queries", hone_kernel_groups(a->queries * a->q_columns, HONE_KERNEL_THREADS));
+        hone_kernel_bind_scratch(list, d, query_parts(p), p->query_bytes);
+        hone_kernel_bind(list, d, &call->outputs[0]);
+        add_sizes(list, d, &p->queries);
+    }
+    if (p->key_bytes) {
+        hone_kernel_dispatch *const d = hone_kernel_add(
+            list, "sdpa.attention_join_keys", hone_kernel_groups(a->keys * a->k_columns, HONE_KERNEL_THREADS));
+        for (size_t i = 0; i < 2; i++)
+            hone_kernel_bind_scratch(list, d, key_parts(p) + i * aligned(p->key_bytes), p->key_bytes);
+        for (size_t i = 0; i < 2; i++) hone_kernel_bind(list, d, &call->outputs[1 + i]);
+        add_sizes(list, d, &p->keys);
+    }
+}
+
+// Each query head makes d_k and d_v of its own, for there are few tiles of keys; they are added up at the end, unless
+// that would take too much memory. Returns whether all is made of pairs of tiles.
+static bool cut_backward(backward_pass *p) {
+    const hone_attention *const a = &p->a;
+    const size_t query_bytes = (size_t)(a->queries * a->q_columns * 4);
+    const size_t key_bytes = (size_t)(a->heads * a->keys * a->head * 4);
+    p->kept = a->head <= 64 ? 64 : BACKWARD_FEATURES;
+    p->parts = a->head > 0 ? (a->head + p->kept - 1) / p->kept : 1;
+    split_columns(&p->queries, a->keys, p->parts, query_bytes);
+    p->keys.tiles = tiles_of(a->keys);
+    p->keys.joined = key_bytes <= MOST_PARTS_BYTES ? 1 : a->group;
+    split_columns(&p->keys, a->queries, p->parts, key_bytes);
+    const bool tiles = TILE_BACKWARD && query_bytes > 0 && key_bytes > 0 && p->keys.joined == 1 &&
+                       p->keys.split == ROWS && p->queries.split == ROWS;
+    const bool apart = tiles || p->keys.splits > 1 || (p->keys.joined == 1 && a->group > 1);
+    if (tiles || p->queries.splits > 1) p->query_bytes = query_bytes * (size_t)p->queries.splits;
+    if (apart) p->key_bytes = key_bytes * (size_t)p->keys.splits;
+    return tiles;
 }
 
 // Operands d_out, q, k, v, out, lse, row_start.
 static void backward(const hone_op_call *call, hone_kernel_list *list) {
     backward_pass p = {.a = hone_attention_of(call, 1, 6)};
     p.a.window = call->operands[10].integer;
-    p.sizes = hone_attention_sizes_of(&p.a);
+    p.queries = p.keys = hone_attention_sizes_of(&p.a);
+    const bool tiles = cut_backward(&p);
     const int64_t spans = (p.a.queries + SPAN - 1) / SPAN;
-    p.kept = p.a.head <= 64 ? 64 : BACKWARD_FEATURES;
-    p.parts = p.a.head > 0 ? (p.a.head + p.kept - 1) / p.kept : 1;
     p.pairs = aligned((size_t)(p.a.heads * p.a.queries * 2 + spans) * 4);
-    p.free = 2 * p.pairs;
-    hone_kernel_dispatch *d = hone_kernel_add(list, "sdpa.attention_delta", (uint64_t)(spans * p.a.heads));
-    const size_t operands[] = {0, 4, 5, 6};
+    hone_kernel_dispatch *const d = hone_kernel_add(list, "sdpa.attention_delta", (uint64_t)(spans * p.a.heads));
+    const size_t operands[] = {0, 4, 5, 6}; // d_out, out, lse, row_start
     for (size_t i = 0; i < 4; i++) hone_kernel_bind(list, d, hone_operand_tensor(call, operands[i]));
-    hone_kernel_bind_scratch(list, d, 0, p.pairs);
-    hone_kernel_bind_scratch(list, d, p.pairs, p.pairs);
-    add_sizes(list, d, &p.sizes);
-    hone_attention_sizes queries, keys;
-    const size_t query_bytes = backward_queries(call, list, &p, &queries);
-    const size_t key_bytes = backward_keys(call, list, &p, &keys);
-    if (query_bytes) {
-        d = hone_kernel_add(list, "sdpa.attention_join_queries",
-                            hone_kernel_groups(p.a.queries * p.a.q_columns, HONE_KERNEL_THREADS));
-        hone_kernel_bind_scratch(list, d, 2 * p.pairs, query_bytes);
-        hone_kernel_bind(list, d, &call->outputs[0]);
-        add_sizes(list, d, &queries);
+    for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, i * p.pairs, p.pairs);
+    add_sizes(list, d, &p.queries);
+    if (tiles) {
+        backward_tiles(call, list, &p);
+    } else {
+        backward_queries(call, list, &p);
+        backward_keys(call, list, &p);
     }
-    if (key_bytes) {
-        d = hone_kernel_add(list, "sdpa.attention_join_keys",
-                            hone_kernel_groups(p.a.keys * p.a.k_columns, HONE_KERNEL_THREADS));
-        for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, p.free + i * aligned(key_bytes), key_bytes);
-        for (size_t i = 0; i < 2; i++) hone_kernel_bind(list, d, &call->outputs[1 + i]);
-        add_sizes(list, d, &keys);
-    }
+    join_backward(call, list, &p);
 }
 
 HONE_PLAIN_KERNEL_RULE(attention, forward)
