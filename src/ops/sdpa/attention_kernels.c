@@ -12,10 +12,13 @@ enum {
     FORWARD_FEATURES = 256,
     BACKWARD_FEATURES = 128, // that a group keeps sums of
     MOST_WINDOW = 1 << 30,
-    TILE_BACKWARD = 1, // a dispatch makes d_q, d_k and d_v of each pair of tiles, where there are few pairs
-    SPREAD = 1024      // pairs of tiles: as many groups, where there are so few that each takes one
+    MOST_SPLIT = 1 << 30, // all columns
+    SPREAD = 1024         // pairs of tiles: as many groups, where there are so few that each takes one
 };
-static const size_t MOST_PARTS_BYTES = (size_t)64 << 20; // of an output
+static const size_t MOST_JOINED_BYTES = (size_t)64 << 20; // of d_k and of d_v of each head
+// Of parts of an output, and of those of all outputs where a dispatch makes all. The executor has steps run side by side
+// as long as they have little working memory.
+static const size_t MOST_PARTS_BYTES = (size_t)6 << 20, MOST_TILE_PARTS_BYTES = (size_t)9 << 20;
 
 static size_t aligned(size_t bytes) {
     return (bytes / HONE_BUFFER_ALIGNMENT + 1) * HONE_BUFFER_ALIGNMENT;
@@ -64,19 +67,47 @@ static void add_sizes(hone_kernel_list *list, hone_kernel_dispatch *d, const hon
     add_words(list, d, behind, sizeof(behind) / sizeof(behind[0]));
     add_words(list, d, s->mask_dims, HONE_MAX_RANK);
     add_words(list, d, s->mask_steps, HONE_MAX_RANK);
-    add_words(list, d, (const int64_t[]){s->split, s->splits, s->d_v}, 3);
+    add_words(list, d, (const int64_t[]){s->split, s->splits, s->in_place, s->d_v}, 4);
 }
 
-// Tiles of rows by tiles of columns are spread over at least SPREAD groups, or one group a pair: so a group goes over a
-// part of the columns only, and leaves its own matrix of part_bytes for each part of the columns. The more pairs there
-// are, the more of them a group takes; with SPREAD groups for all columns of their rows, nothing is left to add up.
-static void split_columns(hone_attention_sizes *s, int64_t columns, int64_t parts, size_t part_bytes) {
+// Working memory for parts of out, and what is left of their rows; of d_q; of d_k and d_v.
+static size_t out_bytes(const hone_attention_sizes *s) {
+    return (size_t)((s->splits - 1) * s->queries * s->heads * s->values * 4);
+}
+static size_t row_bytes(const hone_attention_sizes *s) {
+    return (size_t)(s->splits * s->queries * s->heads * 8);
+}
+static size_t forward_bytes(const hone_attention_sizes *s) {
+    return out_bytes(s) + row_bytes(s);
+}
+static size_t query_bytes(const hone_attention_sizes *s) {
+    int64_t rows = s->in_place ? -s->queries : 0;
+    for (int64_t i = 0; i < s->splits && i * s->split < s->queries; i++) rows += s->queries - i * s->split;
+    return (size_t)(rows * s->q_row * 4);
+}
+static size_t key_bytes(const hone_attention_sizes *s) {
+    int64_t rows = 0;
+    for (int64_t i = 0; i < s->splits; i++) rows += (i + 1) * s->split < s->keys ? (i + 1) * s->split : s->keys;
+    return (size_t)(rows * s->sharing * s->k_row * 4);
+}
+static size_t both_key_bytes(const hone_attention_sizes *s) {
+    return 2 * key_bytes(s);
+}
+
+// Tiles of rows by tiles of columns are spread over SPREAD groups, or one group a pair: so a group goes over a part of
+// the columns only, and leaves a matrix of its own for these to be added up. The more pairs there are, the more of them a
+// group takes, until it takes all columns of its rows. Returns how many tiles of columns.
+static int64_t split_columns(hone_attention_sizes *s, int64_t columns, int64_t parts,
+                             size_t (*bytes)(const hone_attention_sizes *), size_t most) {
     const int64_t tiles = tiles_of(columns), pairs = s->tiles * s->heads * parts * tiles;
-    int64_t each = (pairs + SPREAD - 1) / SPREAD;
-    each = each < 1 ? 1 : each;
-    while (each < tiles && (size_t)((tiles + each - 1) / each) > MOST_PARTS_BYTES / (part_bytes + 1)) each *= 2;
-    s->splits = each < tiles ? (tiles + each - 1) / each : 1;
-    s->split = (s->splits > 1 ? each : tiles) * ROWS;
+    for (int64_t each = pairs > SPREAD ? (pairs + SPREAD - 1) / SPREAD : 1; each < tiles; each++) {
+        s->split = each * ROWS;
+        s->splits = (tiles + each - 1) / each;
+        if (bytes(s) <= most) return each;
+    }
+    s->split = MOST_SPLIT;
+    s->splits = 1;
+    return tiles;
 }
 
 // Whether all matrices can be read and written by vectors of four.
@@ -146,9 +177,8 @@ void hone_attention_forward(hone_kernel_list *list, const hone_attention_sizes *
         few_queries(list, &own, qkv, places, out, lse);
         return;
     }
-    const int64_t rows = own.queries * own.heads;
-    split_columns(&own, own.keys, parts, (size_t)(rows * own.values * 4));
-    const size_t bytes[] = {(size_t)(own.splits * rows * own.values * 4), (size_t)(own.splits * rows * 8)};
+    split_columns(&own, own.keys, parts, forward_bytes, MOST_PARTS_BYTES);
+    const size_t bytes[] = {out_bytes(&own), row_bytes(&own)};
     const size_t at[] = {3 * HONE_BUFFER_ALIGNMENT, 3 * HONE_BUFFER_ALIGNMENT + aligned(bytes[0])};
     hone_kernel_dispatch *const d = hone_kernel_add(list,
                                                     names[is_wide(&own)][kept == 64    ? 0
@@ -157,11 +187,13 @@ void hone_attention_forward(hone_kernel_list *list, const hone_attention_sizes *
                                                     (uint64_t)(own.tiles * own.heads * parts * own.splits));
     for (size_t i = 0; i < 3; i++) hone_kernel_bind(list, d, qkv[i]);
     bind_optional(list, d, places, 0);
+    hone_kernel_bind(list, d, out);
     if (own.splits > 1) {
-        for (size_t i = 0; i < 2; i++) hone_kernel_bind_scratch(list, d, at[i], bytes[i]);
+        hone_kernel_bind_scratch(list, d, at[1], bytes[1]);
+        hone_kernel_bind_scratch(list, d, at[0], bytes[0]);
     } else {
-        hone_kernel_bind(list, d, out);
         bind_optional(list, d, lse, HONE_BUFFER_ALIGNMENT);
+        hone_kernel_bind_scratch(list, d, 2 * HONE_BUFFER_ALIGNMENT, 16);
     }
     add_sizes(list, d, &own);
     if (own.splits > 1) join_forward(list, &own, at, bytes, (const hone_tensor *const[]){places, out, lse});
@@ -191,7 +223,7 @@ static size_t query_parts(const backward_pass *p) {
     return 2 * p->pairs;
 }
 static size_t key_parts(const backward_pass *p) {
-    return query_parts(p) + (p->query_bytes ? aligned(p->query_bytes) : 0);
+    return query_parts(p) + (aligned(p->query_bytes));
 }
 
 static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p,
@@ -211,10 +243,8 @@ static void backward_queries(const hone_op_call *call, hone_kernel_list *list, c
     const hone_attention_sizes *const s = &p->queries;
     hone_kernel_dispatch *const d =
         add_backward(call, list, p, s, names, 0, s->tiles * s->heads * p->parts * s->splits);
-    if (p->query_bytes)
-        hone_kernel_bind_scratch(list, d, query_parts(p), p->query_bytes);
-    else
-        hone_kernel_bind(list, d, &call->outputs[0]);
+    hone_kernel_bind(list, d, &call->outputs[0]);
+    hone_kernel_bind_scratch(list, d, query_parts(p), p->query_bytes ? p->query_bytes : 16);
 }
 
 static void backward_keys(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p) {
@@ -261,24 +291,28 @@ static void join_backward(const hone_op_call *call, hone_kernel_list *list, cons
     }
 }
 
+// Whether a dispatch makes all from pairs of tiles, as one to a group gives few parts.
+static bool cut_to_tiles(backward_pass *p) {
+    p->keys.split = p->queries.split = ROWS;
+    p->keys.splits = tiles_of(p->a.queries);
+    p->queries.splits = p->keys.tiles;
+    p->query_bytes = query_bytes(&p->queries);
+    p->key_bytes = key_bytes(&p->keys);
+    return p->keys.tiles * p->queries.tiles * p->a.heads * p->parts <= SPREAD && p->query_bytes > 0 &&
+           p->key_bytes > 0 && p->query_bytes + 2 * p->key_bytes <= MOST_TILE_PARTS_BYTES;
+}
+
 // Each query head makes d_k and d_v of its own, for there are few tiles of keys; they are added up at the end, unless
-// that would take too much memory. Returns whether all is made of pairs of tiles.
-static bool cut_backward(backward_pass *p) {
+// that would take too much memory.
+static void cut_apart(backward_pass *p) {
     const hone_attention *const a = &p->a;
-    const size_t query_bytes = (size_t)(a->queries * a->q_columns * 4);
-    const size_t key_bytes = (size_t)(a->heads * a->keys * a->head * 4);
-    p->kept = a->head <= 64 ? 64 : BACKWARD_FEATURES;
-    p->parts = a->head > 0 ? (a->head + p->kept - 1) / p->kept : 1;
-    split_columns(&p->queries, a->keys, p->parts, query_bytes);
-    p->keys.tiles = tiles_of(a->keys);
-    p->keys.joined = key_bytes <= MOST_PARTS_BYTES ? 1 : a->group;
-    split_columns(&p->keys, a->queries, p->parts, key_bytes);
-    const bool tiles = TILE_BACKWARD && query_bytes > 0 && key_bytes > 0 && p->keys.joined == 1 &&
-                       p->keys.split == ROWS && p->queries.split == ROWS;
-    const bool apart = tiles || p->keys.splits > 1 || (p->keys.joined == 1 && a->group > 1);
-    if (tiles || p->queries.splits > 1) p->query_bytes = query_bytes * (size_t)p->queries.splits;
-    if (apart) p->key_bytes = key_bytes * (size_t)p->keys.splits;
-    return tiles;
+    p->queries.in_place = 1;
+    split_columns(&p->queries, a->keys, p->parts, query_bytes, MOST_PARTS_BYTES / 2);
+    p->query_bytes = query_bytes(&p->queries);
+    split_columns(&p->keys, a->queries, p->parts, both_key_bytes, MOST_PARTS_BYTES);
+    p->key_bytes = key_bytes(&p->keys);
+    if (p->key_bytes > MOST_JOINED_BYTES) p->keys.joined = a->group;
+    if (p->keys.splits == 1 && (a->group == 1 || p->keys.joined > 1)) p->key_bytes = 0;
 }
 
 // Operands d_out, q, k, v, out, lse, row_start.
@@ -286,7 +320,11 @@ static void backward(const hone_op_call *call, hone_kernel_list *list) {
     backward_pass p = {.a = hone_attention_of(call, 1, 6)};
     p.a.window = call->operands[10].integer;
     p.queries = p.keys = hone_attention_sizes_of(&p.a);
-    const bool tiles = cut_backward(&p);
+    p.keys.tiles = tiles_of(p.a.keys);
+    p.kept = p.a.head <= 64 ? 64 : BACKWARD_FEATURES;
+    p.parts = p.a.head > 0 ? (p.a.head + p.kept - 1) / p.kept : 1;
+    const bool tiles = cut_to_tiles(&p);
+    if (!tiles) cut_apart(&p);
     const int64_t spans = (p.a.queries + SPAN - 1) / SPAN;
     p.pairs = aligned((size_t)(p.a.heads * p.a.queries * 2 + spans) * 4);
     hone_kernel_dispatch *const d = hone_kernel_add(list, "sdpa.attention_delta", (uint64_t)(spans * p.a.heads));
