@@ -25,6 +25,8 @@ typedef struct hone_attention_sizes {
     int64_t with_lse, joined;
     int64_t mask_query, mask_key, mask_rank; // steps; leading dimensions
     int64_t mask_dims[HONE_MAX_RANK], mask_steps[HONE_MAX_RANK];
+    int64_t split, splits; // columns that a group goes over; groups that share them
+    int64_t in_place, d_v; // the first columns' parts lie in the output; where parts of d_v begin behind those of d_k
 } hone_attention_sizes;
 
 hone_attention_sizes hone_attention_sizes_of(const hone_attention *a);
