@@ -142,6 +142,7 @@ static hone_status open_device(webgpu_driver *gpu, bool least, hone_error *error
                                          .copy_alignment = 4,
                                          .threads = true,
                                          .overlap = true};
+    gpu->checked = least;
     if (!least) {
         gpu->base.limits.buffer_bytes = there.maxBufferSize;
         gpu->base.limits.binding_bytes = there.maxStorageBufferBindingSize;

@@ -38,6 +38,7 @@
     X(QueueWriteBuffer)                                                                                                \
     X(QueueSubmit)                                                                                                     \
     X(DeviceCreateShaderModule)                                                                                        \
+    X(DeviceCreateShaderModuleTrusted)                                                                                 \
     X(ShaderModuleRelease)                                                                                             \
     X(DeviceCreateComputePipeline)                                                                                     \
     X(ComputePipelineRelease)                                                                                          \
@@ -85,6 +86,7 @@ typedef struct webgpu_driver {
     uint64_t submitted, finished, asked; // submits; known to be done; done when the callback under way has come
     bool asking, answered, mapped;       // set by callbacks
     double tick;                         // seconds of a timestamp's unit
+    bool checked;                        // kernels are compiled with checks of bounds, as a browser does
     pthread_mutex_t lock;                // of the next four: pipelines are made from several threads
     bool failed;                         // a callback has reported an error that no call has returned yet
     hone_status failure;                 // its status
