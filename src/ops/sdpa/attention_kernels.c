@@ -223,7 +223,7 @@ static size_t query_parts(const backward_pass *p) {
     return 2 * p->pairs;
 }
 static size_t key_parts(const backward_pass *p) {
-    return query_parts(p) + (aligned(p->query_bytes));
+    return query_parts(p) + aligned(p->query_bytes);
 }
 
 static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p,
