@@ -18,7 +18,7 @@ enum {
 static const size_t MOST_JOINED_BYTES = (size_t)64 << 20; // of d_k and of d_v of each head
 // Of parts of an output, and of those of all outputs where a dispatch makes all. The executor has steps run side by side
 // as long as they have little working memory.
-static const size_t MOST_PARTS_BYTES = (size_t)6 << 20, MOST_TILE_PARTS_BYTES = (size_t)9 << 20;
+static const size_t MOST_PARTS_BYTES = (size_t)7 << 20, MOST_TILE_PARTS_BYTES = (size_t)9 << 20;
 
 static size_t aligned(size_t bytes) {
     return (bytes / HONE_BUFFER_ALIGNMENT + 1) * HONE_BUFFER_ALIGNMENT;
@@ -223,7 +223,7 @@ static size_t query_parts(const backward_pass *p) {
     return 2 * p->pairs;
 }
 static size_t key_parts(const backward_pass *p) {
-    return query_parts(p) + (aligned(p->query_bytes));
+    return query_parts(p) + aligned(p->query_bytes);
 }
 
 static hone_kernel_dispatch *add_backward(const hone_op_call *call, hone_kernel_list *list, const backward_pass *p,
