@@ -80,7 +80,7 @@ static hone_status test_all(const selftest_settings *settings, size_t *wrong, ho
         size_t count = 0;
         hone_error reason = {0};
         if (hone_device_count(kinds[k], &count, &reason) != HONE_OK) {
-            if (!settings->common.json) printf("%s: not usable: %s\n", kinds[k], reason.message);
+            if (!settings->common.json) printf("%s: not usable: %s\n", kinds[k], cli_reason(&reason));
             continue;
         }
         for (size_t i = 0; i < count; i++) {

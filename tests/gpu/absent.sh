@@ -30,6 +30,7 @@ expect "'hone devices' lists what is there" "$hone" generate "$work/model.gguf" 
 "$hone" devices >"$work/out" 2>&1 || fail "hone devices"
 grep -q "^cpu " "$work/out" || fail "hone devices names no CPU"
 grep -q "^vulkan .*not usable: " "$work/out" || fail "hone devices gives no reason for Vulkan"
+grep -qE "(vulkan|webgpu):? .*(vulkan|webgpu):" "$work/out" && fail "hone devices says the device's name twice"
 "$hone" selftest --device auto >"$work/out" 2>&1 || fail "auto without a GPU"
 grep -q "^cpu: " "$work/out" || fail "auto does not take the CPU"
 unset VK_ICD_FILENAMES VK_DRIVER_FILES
