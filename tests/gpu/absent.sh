@@ -41,9 +41,23 @@ if "$hone" devices --json | grep -q '"software":true' && ! "$hone" devices --jso
     grep -q "^cpu: " "$work/out" || fail "auto takes a GPU in software"
 fi
 
-# WebGPU's library: one that does not load, one of another version.
-expect "does not load" env HONE_WGPU=/nowhere/libwgpu.so "$hone" selftest --device webgpu
-expect "this hone needs" env "HONE_WGPU=$broken" "$hone" selftest --device webgpu
+# WebGPU's library: none there, no library, a library of something else, wgpu-native of another version. Each is named by its
+# path, with what to do.
+unusable() { # PATH TEXT
+    for text in "HONE_WGPU=$1 " "$2" "let HONE_WGPU name a libwgpu_native.so of version" "or be unset"; do
+        expect "$text" env "HONE_WGPU=$1" "$hone" selftest --device webgpu
+    done
+    [ "$(grep -oF -- "$1" "$work/out" | wc -l)" = 1 ] || fail "the path is not said once"
+}
+printf 'no library' >"$work/text.so"
+unusable /nowhere/libwgpu.so "does not load: cannot open shared object file"
+unusable "$work/text.so" "does not load: "
+unusable libm.so.6 "is not wgpu-native"
+unusable "$broken" "is wgpu-native 1.2, which this hone cannot use"
+HONE_WGPU=$broken "$hone" devices >"$work/out" 2>&1 || fail "hone devices with another library"
+grep -q "^webgpu  *not usable: HONE_WGPU=" "$work/out" || fail "hone devices does not give WebGPU's reason, or names it twice"
+HONE_WGPU=$broken "$hone" selftest >"$work/out" 2>&1 || fail "the self-test without WebGPU"
+grep -q "^webgpu: not usable: HONE_WGPU=" "$work/out" || fail "the self-test does not give WebGPU's reason, or names it twice"
 expect "only GPUs 0 to" "$hone" selftest --device vulkan:99
 expect "there is no device" "$hone" selftest --device vulkan:x
 expect "there is no device" "$hone" selftest --device opencl
