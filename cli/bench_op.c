@@ -151,14 +151,10 @@ static bool any_case(const char *name) {
 }
 
 hone_status bench_operators(const bench_settings *settings, hone_error *error) {
-    const hone_device_description description = {.name = settings->common.device,
-                                                 .threads = (int)settings->common.threads};
     hone_device *device = NULL;
-    hone_status status;
     HONE_FAIL_IF(!any_case(settings->op), error, NOT_FOUND,
                  "no case with '%s' in its operator's name is there to be timed", settings->op);
-    CLI_WAIT(status, hone_device_open(&description, &device, error), error);
-    if (status == HONE_OK) cli_note_switched_off(device);
+    hone_status status = cli_device_open(&settings->common, &device, error);
     if (status == HONE_OK && !settings->common.json)
         printf("on %s, %s\n%-32s %-34s %13s %13s %14s\n", hone_device_name(device), hone_device_detail(device),
                "operator", "case", "least", "median", "at the median");

@@ -75,11 +75,8 @@ static hone_status measure_product(hone_device *device, const bench_settings *se
 
 static hone_status bench_products(const bench_settings *settings, hone_error *error) {
     static const int64_t sizes[] = {256, 512, 1024, 2048};
-    const hone_device_description description = {.name = settings->common.device,
-                                                 .threads = (int)settings->common.threads};
     hone_device *device = NULL;
-    hone_status status;
-    CLI_WAIT(status, hone_device_open(&description, &device, error), error);
+    hone_status status = cli_device_open(&settings->common, &device, error);
     if (status == HONE_OK && !settings->common.json) {
         printf("fp32 products of square matrices on %s, %s\n%6s %15s %15s %18s\n", hone_device_name(device),
                hone_device_detail(device), "n", "least", "median", "at the least");

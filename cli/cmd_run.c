@@ -193,7 +193,7 @@ static hone_status misuse(running *r, hone_status status) {
 static hone_status open_program(running *r, hone_error *error) {
     const run_settings *const s = r->settings;
     const hone_pte_options wanted = {.method = s->method, .live = s->live};
-    HONE_TRY(misuse(r, cli_device_open(&s->common, &r->device, error)));
+    HONE_TRY(cli_device_open(&s->common, &r->device, error));
     const hone_status status = hone_pte_open(r->device, r->program, &wanted, &r->pte, error);
     r->misused = status == HONE_NOT_FOUND && s->method && hone_path_exists(r->program); // no such method
     HONE_TRY(status);

@@ -53,6 +53,7 @@ static hone_status test_device(const char *name, const selftest_settings *settin
         .name = name, .threads = (int)settings->common.threads, .testing = HONE_TESTING_NONE};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &device, error), error);
+    cli_explain_device(status, error);
     HONE_TRY(status);
     hone_device_facts_read(device, &facts);
     t.device = hone_device_name(device);
