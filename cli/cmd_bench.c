@@ -8,7 +8,7 @@
 #define AT(member) .offset = offsetof(bench_settings, member)
 
 static const cli_option options[] = {
-    {CLI_HEADING, .help = "What is measured (products, unless one of these is given)"},
+    {CLI_HEADING, .help = "What is measured, one after another (products, unless one of these is given)"},
     {CLI_TEXT, "train", .value = "MODEL", AT(train),
      .help = "a LoRA training step of this model, as a share of product speed"},
     {CLI_TEXT, "generate", .value = "MODEL", AT(generate), .help = "generation with this model"},
@@ -89,14 +89,41 @@ static hone_status bench_products(const bench_settings *settings, hone_error *er
 
 static int run(void *opaque, const char *const *arguments, size_t count) {
     (void)arguments;
+// An option of a measurement that was not asked for would change nothing.
+static int check_used(const bench_settings *s) {
+    static const struct {
+        size_t offset;
+        const char *name;
+        bool generate; // of --generate, else of --train
+    } options_of[] = {
+        {offsetof(bench_settings, sequence), "sequence", false},
+        {offsetof(bench_settings, batch), "batch", false},
+        {offsetof(bench_settings, steps), "steps", false},
+        {offsetof(bench_settings, rank), "rank", false},
+        {offsetof(bench_settings, recompute), "recompute", false},
+        {offsetof(bench_settings, profile), "profile", false},
+        {offsetof(bench_settings, trace), "trace", false},
+        {offsetof(bench_settings, tokens), "tokens", true},
+    };
+    for (size_t i = 0; i < sizeof(options_of) / sizeof(options_of[0]); i++) {
+        if (!cli_given(&cli_bench, s, options_of[i].offset)) continue;
+        const char *const name = options_of[i].name;
+        if (options_of[i].generate && !s->generate)
+            return cli_usage("--%s is an option of generation: give --generate MODEL", name);
+        if (!options_of[i].generate && !s->train)
+            return cli_usage("--%s is an option of the training step: give --train MODEL", name);
+    }
+    if (cli_given(&cli_bench, s, offsetof(bench_settings, trace)) && !s->profile)
+        return cli_usage("--trace needs --profile");
+    return CLI_DONE;
+}
+
     (void)count;
     const bench_settings *const settings = opaque;
     hone_error error = {0};
     hone_status status = HONE_OK;
-    if ((settings->profile || cli_given(&cli_bench, settings, offsetof(bench_settings, trace))) && !settings->train)
-        return cli_usage("--profile is of a training step: give --train MODEL");
-    if (cli_given(&cli_bench, settings, offsetof(bench_settings, trace)) && !settings->profile)
-        return cli_usage("--trace needs --profile");
+    const int code = check_used(settings);
+    if (code) return code;
     cli_interrupt_watch(NULL);
     if (settings->train) status = bench_training(settings, &error);
     if (status == HONE_OK && settings->generate) status = bench_generation(settings, &error);

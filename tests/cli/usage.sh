@@ -99,6 +99,14 @@ expect 2 eval m d --show 3
 says "--show needs --answers"
 expect 2 bench --shape 135M
 says "--shape is not in this version"
+expect 2 bench --op aten::mm --batch 4
+says "--batch is an option of the training step: give --train MODEL"
+expect 2 bench --profile
+says "--profile is an option of the training step"
+expect 2 bench --train m --tokens 5
+says "--tokens is an option of generation: give --generate MODEL"
+expect 2 bench --train m --trace t
+says "--trace needs --profile"
 expect 2 info
 says "one more argument"
 
