@@ -49,8 +49,11 @@ static hone_status measure_product(hone_device *device, const bench_settings *se
     double seconds[MOST_REPEATS];
     size_t count = 0;
     HONE_TRY(bench_product_open(device, n, &product, error));
-    hone_status status = bench_product_time(&product, &seconds[0], error); // for the caches
-    const double start = hone_clock_seconds();
+    hone_status status = HONE_OK;
+    double start = hone_clock_seconds();
+    for (size_t i = 0; status == HONE_OK && bench_warming_up(i, start); i++)
+        status = bench_product_time(&product, &seconds[0], error);
+    start = hone_clock_seconds();
     while (status == HONE_OK && count < MOST_REPEATS && (count < 5 || hone_clock_seconds() - start < 0.5)) {
         status = bench_product_time(&product, &seconds[count++], error);
         if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);
@@ -67,8 +70,7 @@ static hone_status measure_product(hone_device *device, const bench_settings *se
     cli_json json = {0};
     cli_json_text(&json, "case", "aten::mm");
     cli_json_integer(&json, "n", n);
-    cli_json_number(&json, "seconds_min", times.least);
-    cli_json_number(&json, "seconds_median", times.median);
+    bench_times_json(&json, times);
     cli_json_number(&json, "gflop_per_s", flop / times.least / 1e9);
     return cli_json_print(&json, error);
 }
@@ -87,8 +89,6 @@ static hone_status bench_products(const bench_settings *settings, hone_error *er
     return status;
 }
 
-static int run(void *opaque, const char *const *arguments, size_t count) {
-    (void)arguments;
 // An option of a measurement that was not asked for would change nothing.
 static int check_used(const bench_settings *s) {
     static const struct {
@@ -118,6 +118,8 @@ static int check_used(const bench_settings *s) {
     return CLI_DONE;
 }
 
+static int run(void *opaque, const char *const *arguments, size_t count) {
+    (void)arguments;
     (void)count;
     const bench_settings *const settings = opaque;
     hone_error error = {0};

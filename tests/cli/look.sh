@@ -114,6 +114,12 @@ prints '"name":"aten::mm"' '"devices":["cpu"'
 # bench
 expect 0 bench --train model.gguf --sequence 64 --steps 2 --json
 prints '"case":"train"' '"share":' '"tokens_per_s":' '"peak_bytes":'
+expect 0 bench --op aten::cos --train model.gguf --sequence 16 --steps 1 --json # one after another
+prints '"case":"train"' '"op":"aten::cos"'
+for key in min:p25 p25:median median:p75; do
+    holds "$(number "seconds_${key%:*}" out)" '<=' "$(number "seconds_${key#*:}" out)" ||
+        fail "$called: seconds_${key%:*} is above seconds_${key#*:}"
+done
 expect 0 bench --generate model.gguf --tokens 4 --json
 prints '"case":"generate"' '"prompt_tokens_per_s":'
 finish
