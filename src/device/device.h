@@ -141,6 +141,11 @@ bool hone_device_can_reopen(const hone_device *device);
 // After HONE_DEVICE_LOST: every user drops, the device is opened again, every user restores. What fails may be tried again.
 HONE_MUST_USE hone_status hone_device_reopen(hone_device *device, hone_error *error);
 
+// An environment variable of tests: `on` or `off`, whose name stands in the message when it is anything else. Unset or empty it
+// leaves *out as it is.
+HONE_MUST_USE hone_status hone_device_switch(const char *name, const char *on, const char *off, bool *out,
+                                             hone_error *error);
+
 HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
                                         hone_error *error);
 HONE_MUST_USE hone_status hone_null_open(const hone_device_description *description, hone_device **out,

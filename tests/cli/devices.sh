@@ -29,6 +29,14 @@ for file in adapter.gguf state.hone; do
 done
 [ "$(losses whole)" = "$(losses parts)" ] || fail "losses differ after stop and resume"
 
+# Nothing reads memory that nothing has written.
+HONE_POISON=1
+export HONE_POISON
+train -o poisoned --steps 6 --valid 25% --eval-every 2 -q
+unset HONE_POISON
+cmp -s whole/adapter.gguf poisoned/adapter.gguf || fail "HONE_POISON=1 changes what is learnt"
+[ "$(losses whole)" = "$(losses poisoned)" ] || fail "HONE_POISON=1 changes losses"
+
 # As on the CPU.
 expect 0 train model.gguf data.jsonl $settings --device cpu -o cpu --steps 6 --valid 25% --eval-every 2 -q
 losses cpu >a

@@ -61,3 +61,15 @@ grep -q "^webgpu: not usable: HONE_WGPU=" "$work/out" || fail "the self-test doe
 expect "only GPUs 0 to" "$hone" selftest --device vulkan:99
 expect "there is no device" "$hone" selftest --device vulkan:x
 expect "there is no device" "$hone" selftest --device opencl
+
+# What is asked for by the environment is understood or refused, by `auto` too.
+for device in cpu vulkan webgpu auto; do
+    expect "HONE_POISON=2: it can be 1 or 0 only" env HONE_POISON=2 "$hone" selftest --device $device
+    [ $device = cpu ] && continue
+    expect "HONE_SELF_TEST=no: it can be on or off only" env HONE_SELF_TEST=no "$hone" selftest --device $device
+    expect "HONE_SCRAMBLE=yes: it can be 1 or 0 only" env HONE_SCRAMBLE=yes "$hone" selftest --device $device
+    expect "HONE_PATIENCE=long: it is a number of seconds above 0" env HONE_PATIENCE=long "$hone" selftest --device $device
+    expect "HONE_LIMITS=most: it can be webgpu-min only" env HONE_LIMITS=most "$hone" selftest --device $device
+done
+expect "HONE_VULKAN_VALIDATION=yes: it can be 1 or 0 only" env HONE_VULKAN_VALIDATION=yes "$hone" selftest --device vulkan
+HONE_POISON=0 HONE_SELF_TEST='' "$hone" selftest --device cpu >"$work/out" 2>&1 || fail "HONE_POISON=0"
