@@ -120,6 +120,7 @@ typedef struct hone_train_bytes {
     size_t working;     // of operators and for parameters of dispatches, by all programs that will be there
     size_t staging;     // the driver's, for copies
     size_t total;
+    size_t host_copies; // on the host, not in total: of adapter and moments, where the device may be lost
 } hone_train_bytes;
 HONE_API hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer);
 

@@ -73,14 +73,15 @@ struct hone_device {
     const hone_device_vtable *vtable;
     char name[32];
     char detail[280];
-    hone_testing testing;    // as it was opened
-    double submit_seconds;   // of a GPU: no submit is expected to run for longer
-    int padding;             // sequence lengths are padded to a multiple of this
-    size_t piece_bytes;      // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
-    size_t bytes, buffers;   // held now
-    size_t working, staging; // held now: by programs; by the driver
-    size_t peak;             // the most of all of these together
-    bool counts_only;        // see hone_device_open_counting
+    hone_testing testing;       // as it was opened
+    double submit_seconds;      // of a GPU: no submit is expected to run for longer
+    int padding;                // sequence lengths are padded to a multiple of this
+    size_t piece_bytes;         // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
+    size_t bytes, buffers;      // held now
+    size_t working, staging;    // held now: by programs; by the driver
+    size_t peak;                // the most of all of these together
+    bool counts_only;           // see hone_device_open_counting
+    bool like_one_that_reopens; // it counts for a device that can be opened again
     size_t programs;
     hone_buffer *first_buffer; // of all
     hone_fetch *first_fetch;
