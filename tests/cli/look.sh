@@ -104,6 +104,17 @@ expect 0 info peft
 prints "safetensors"
 expect 0 info run/state.hone --json
 prints '"format":"state"' '"step":60'
+cp -r run damaged # what can be read of it is shown, and what is wrong said
+head -c 300 run/state.hone >damaged/state.hone
+tail -c +302 run/state.hone | { printf '\377' && cat; } >>damaged/state.hone
+for what in damaged damaged/state.hone; do
+    expect 1 info $what
+    says "damaged/state.hone' is damaged" "go back to an earlier state"
+done
+expect 1 info damaged
+prints "run " "state.hone cannot be read" "adapter"
+expect 1 info damaged --json
+prints '"state":true,"state_step":-1,"state_error":"' '"last_step":60'
 
 # ops
 expect 0 ops
