@@ -23,7 +23,7 @@ silent
 [ "$(grep -c '"eval_loss":' whole/metrics.jsonl)" = 4 ] || fail "not an evaluation before the first step and after each second"
 cp -r whole parts
 cp parts/state-3.hone parts/state.hone
-train -o parts --resume --valid 25% --eval-every 2 --save-every 3 -q
+train -o parts --resume --eval-every 2 --save-every 3 -q
 for file in adapter.gguf state.hone; do
     cmp -s whole/$file parts/$file || fail "$file differs after stop and resume"
 done

@@ -94,6 +94,37 @@ prints '"rows":9'
 train -o valid-file --epochs 2 --valid other.jsonl -q
 [ "$(count eval_loss valid-file/metrics.jsonl)" = 3 ] || fail "not one evaluation before and after each epoch"
 
+# The run's own rows, without naming again what made them; other rows are refused by what differs.
+printf '{"text":"a much longer text than the others, of which a part is cut away"}\n' >>data.jsonl
+made="--valid 25% --loss all --sequence 40 --chat-format chatml"
+# shellcheck disable=SC2086
+train -o rows --steps 6 $made -q
+# shellcheck disable=SC2086
+train -o rows-parts --steps 6 $made --save-every 3 --keep 2 -q
+cp rows-parts/state-3.hone rows-parts/state.hone
+expect 0 train model.gguf data.jsonl -o rows-parts --resume --json
+prints '"eval_loss":'
+cmp -s rows/adapter.gguf rows-parts/adapter.gguf || fail "$called: another adapter than without a stop"
+cmp -s rows/state.hone rows-parts/state.hone || fail "$called: another state than without a stop"
+[ "$(grep -c eval_loss rows-parts/metrics.jsonl)" = "$(grep -c eval_loss rows/metrics.jsonl)" ] || fail "$called: other evaluations"
+grep -q '25%: ' rows-parts/report.html || fail "$called: the report does not say what is held out"
+# shellcheck disable=SC2086
+expect 0 train model.gguf data.jsonl -o rows-parts --resume --eval-every 1 $made
+refuse() { # TEXT OPTIONS..
+    text=$1
+    shift
+    expect 1 train model.gguf data.jsonl -o rows-parts --resume "$@"
+    says "cannot resume 'rows-parts/state.hone'" "$text"
+}
+refuse "it held 25 % of the rows out for validation, not 50 %" --valid 50%
+refuse "it held 25 % of the rows out for validation, not 0 %" --valid other.jsonl
+refuse "its loss is all, not assistant" --loss assistant
+refuse "its rows were cut at a sequence of 40 tokens, not 20" --sequence 20
+refuse "its chat format is chatml, not zephyr" --chat-format zephyr
+expect 1 train model.gguf data.jsonl -o whole --resume --eval-every 1
+says "--eval-every needs --valid" "holds no rows out"
+sed '$d' data.jsonl >data.new && mv data.new data.jsonl
+
 # Validation rows that are longer than all that is trained.
 printf '{"text":"short"}\n{"text":"brief"}\n' >short.jsonl
 conversations 3 >longer.jsonl
