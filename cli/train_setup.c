@@ -88,8 +88,8 @@ static hone_status train_options(train_run *run, hone_error *error) {
     TAKE(pack, pack);
     TAKE(learning_rate, rate);
     TAKE(learning_rate_min, rate_min);
-    TAKE(beta1, beta1);
-    TAKE(beta2, beta2);
+    if (fresh || GIVEN(beta1)) o->beta1 = s->beta1 > 0 ? s->beta1 : HONE_BETA_ZERO;
+    if (fresh || GIVEN(beta2)) o->beta2 = s->beta2 > 0 ? s->beta2 : HONE_BETA_ZERO;
     TAKE(epsilon, epsilon);
     TAKE(weight_decay, weight_decay);
     TAKE(clip, clip);

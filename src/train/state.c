@@ -344,6 +344,8 @@ static hone_status get_options(const hone_checkpoint *state, const char *path, h
     }
     SETTINGS(GET)
 #undef GET
+    if (o->beta1 == 0) o->beta1 = HONE_BETA_ZERO;
+    if (o->beta2 == 0) o->beta2 = HONE_BETA_ZERO;
     HONE_TRY(hone_checkpoint_u64(state, "lora.rank", &n, error));
     lora->rank = (int)n;
     HONE_TRY(hone_checkpoint_u64(state, "lora.targets", &n, error));

@@ -78,6 +78,17 @@ says "1e-300"
 # The memory of packed batches is that of the data, not that of --batch.
 expect 0 train model.gguf data.jsonl --dry-run --pack --batch 1000000 --max-memory 64MiB -q
 
+# A beta of 0 is one: the state has it, and a resumed run too.
+train -o beta --steps 6 --beta1 0 --beta2 0 -q
+expect 0 info beta/state.hone --json
+prints '"option.beta1":0,' '"option.beta2":0,'
+train -o beta-parts --steps 6 --beta1 0 --beta2 0 --save-every 3 --keep 2 -q
+cp beta-parts/state-3.hone beta-parts/state.hone
+expect 0 train model.gguf data.jsonl -o beta-parts --resume -q
+cmp -s beta/state.hone beta-parts/state.hone || fail "--beta1 0: another state than without a stop"
+expect 1 train model.gguf data.jsonl -o beta-parts --resume --beta1 0.9
+says "beta1 is 0, not 0.9"
+
 # --keep
 train -o keep --steps 9 --save-every 2 --keep 3 -q
 [ "$(cd keep && echo state*)" = "state-6.hone state-8.hone state.hone" ] || fail "--keep 3 left $(cd keep && echo state*)"

@@ -56,7 +56,7 @@ done
 expect 2 train m d -o r --lr=
 says "--lr must be a number above 0, not ''"
 expect 2 train m d -o r --beta1 1
-says "--beta1 must be a number above 0 and up to 0.999999999, not '1'"
+says "--beta1 must be a number from 0 to 0.999999999, not '1'"
 expect 2 train m d -o r --epochs 1e30
 says "--epochs must be a number above 0 and up to 1000000000, not '1e30'"
 expect 2 train m d -o r --seed -1
