@@ -27,11 +27,18 @@ void bench_product_close(bench_product *product);
 HONE_MUST_USE hone_status bench_product_time(bench_product *product, double *seconds, hone_error *error);
 double bench_product_flop(const bench_product *product);
 
-// Least and median of seconds [count]; sorts them.
+// What is timed call by call is run so often before: a GPU's clocks rise only under load, and memory that is new is slower.
+enum { BENCH_WARM_UPS = 3, BENCH_MOST_WARM_UPS = 2000 };
+#define BENCH_WARM_UP_SECONDS 0.3
+// Whether `calls` calls since `start` of the host's clock are too few.
+bool bench_warming_up(size_t calls, double start);
+
+// Least, quartiles and median of seconds [count]; sorts them.
 typedef struct bench_times {
-    double least, median;
+    double least, lower, median, upper;
 } bench_times;
 bench_times bench_sum_up(double *seconds, size_t count);
+void bench_times_json(cli_json *json, bench_times times);
 
 HONE_MUST_USE hone_status bench_training(const bench_settings *settings, hone_error *error);
 // Cases with settings->op in the operator's name.

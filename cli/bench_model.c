@@ -120,8 +120,7 @@ static hone_status print_training(training *t, hone_error *error) {
         cli_json_integer(&json, "sequence", s->sequence);
         cli_json_integer(&json, "rank", s->rank);
         cli_json_integer(&json, "steps", s->steps);
-        cli_json_number(&json, "seconds_min", times.least);
-        cli_json_number(&json, "seconds_median", times.median);
+        bench_times_json(&json, times);
         cli_json_number(&json, "tokens_per_s", tokens / times.median);
         cli_json_number(&json, "gflop", flop / 1e9);
         cli_json_number(&json, "gflop_per_s", flop / times.median / 1e9);
@@ -197,8 +196,7 @@ static hone_status print_generation(const bench_settings *s, double prompt, doub
         cli_json json = {0};
         cli_json_text(&json, "case", "generate");
         cli_json_integer(&json, "tokens", s->tokens);
-        cli_json_number(&json, "seconds_min", times.least);
-        cli_json_number(&json, "seconds_median", times.median);
+        bench_times_json(&json, times);
         cli_json_number(&json, "tokens_per_s", (double)s->tokens / total);
         cli_json_integer(&json, "prompt_tokens", PROMPT);
         cli_json_number(&json, "prompt_tokens_per_s", PROMPT / prompt);

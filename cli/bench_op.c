@@ -7,7 +7,7 @@
 #include "bench.h"
 #include "ops/case.h"
 
-enum { MOST_SAMPLES = 200, LEAST_SAMPLES = 5, WARM_UPS = 3, MOST_ROWS = 64 };
+enum { MOST_SAMPLES = 200, LEAST_SAMPLES = 5, MOST_ROWS = 64 };
 #define SAMPLE_SECONDS 0.5
 
 typedef struct bench_case {
@@ -102,8 +102,7 @@ static hone_status print(const bench_settings *settings, const bench_case *c, be
         cli_json_text(&json, "op", c->call.op);
         cli_json_text(&json, "case", c->call.name);
         cli_json_text(&json, "clock", c->own_clock ? "device" : "host");
-        cli_json_number(&json, "seconds_min", times.least);
-        cli_json_number(&json, "seconds_median", times.median);
+        bench_times_json(&json, times);
         cli_json_number(&json, "gb_per_s", c->bytes / times.median / 1e9);
         if (c->call.flop) cli_json_number(&json, "tflop_per_s", (double)c->call.flop / times.median / 1e12);
         return cli_json_print(&json, error);
@@ -121,8 +120,12 @@ static hone_status measure(const bench_settings *settings, hone_device *device, 
     double seconds[MOST_SAMPLES];
     size_t count = 0;
     hone_status status = open_case(device, from, &c, error);
-    for (int i = 0; i < WARM_UPS && status == HONE_OK; i++) status = run_case(&c, &seconds[0], error);
-    const double start = hone_clock_seconds();
+    double start = hone_clock_seconds();
+    for (size_t i = 0; status == HONE_OK && bench_warming_up(i, start); i++) {
+        status = run_case(&c, &seconds[0], error);
+        if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);
+    }
+    start = hone_clock_seconds();
     while (status == HONE_OK && count < MOST_SAMPLES &&
            (count < LEAST_SAMPLES || hone_clock_seconds() - start < SAMPLE_SECONDS)) {
         status = run_case(&c, &seconds[count++], error);
@@ -151,14 +154,10 @@ static bool any_case(const char *name) {
 }
 
 hone_status bench_operators(const bench_settings *settings, hone_error *error) {
-    const hone_device_description description = {.name = settings->common.device,
-                                                 .threads = (int)settings->common.threads};
     hone_device *device = NULL;
-    hone_status status;
     HONE_FAIL_IF(!any_case(settings->op), error, NOT_FOUND,
                  "no case with '%s' in its operator's name is there to be timed", settings->op);
-    CLI_WAIT(status, hone_device_open(&description, &device, error), error);
-    if (status == HONE_OK) cli_note_switched_off(device);
+    hone_status status = cli_device_open(&settings->common, &device, error);
     if (status == HONE_OK && !settings->common.json)
         printf("on %s, %s\n%-32s %-34s %13s %13s %14s\n", hone_device_name(device), hone_device_detail(device),
                "operator", "case", "least", "median", "at the median");

@@ -67,9 +67,31 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+// Between the sorted times around it.
+static double quantile(const double *seconds, size_t count, double part) {
+    const double place = part * (double)(count - 1);
+    const size_t at = (size_t)place;
+    const double next = at + 1 < count ? seconds[at + 1] : seconds[at];
+    return seconds[at] + (place - (double)at) * (next - seconds[at]);
+}
+
 bench_times bench_sum_up(double *seconds, size_t count) {
     if (count == 0) return (bench_times){0};
     qsort(seconds, count, sizeof seconds[0], compare);
-    const double median = count % 2 ? seconds[count / 2] : (seconds[count / 2 - 1] + seconds[count / 2]) / 2;
-    return (bench_times){.least = seconds[0], .median = median};
+    return (bench_times){.least = seconds[0],
+                         .lower = quantile(seconds, count, 0.25),
+                         .median = quantile(seconds, count, 0.5),
+                         .upper = quantile(seconds, count, 0.75)};
+}
+
+void bench_times_json(cli_json *json, bench_times times) {
+    cli_json_number(json, "seconds_min", times.least);
+    cli_json_number(json, "seconds_p25", times.lower);
+    cli_json_number(json, "seconds_median", times.median);
+    cli_json_number(json, "seconds_p75", times.upper);
+}
+
+bool bench_warming_up(size_t calls, double start) {
+    if (calls < BENCH_WARM_UPS) return true;
+    return calls < BENCH_MOST_WARM_UPS && hone_clock_seconds() - start < BENCH_WARM_UP_SECONDS;
 }

@@ -8,7 +8,7 @@
 #define AT(member) .offset = offsetof(bench_settings, member)
 
 static const cli_option options[] = {
-    {CLI_HEADING, .help = "What is measured (products, unless one of these is given)"},
+    {CLI_HEADING, .help = "What is measured, one after another (products, unless one of these is given)"},
     {CLI_TEXT, "train", .value = "MODEL", AT(train),
      .help = "a LoRA training step of this model, as a share of product speed"},
     {CLI_TEXT, "generate", .value = "MODEL", AT(generate), .help = "generation with this model"},
@@ -49,8 +49,11 @@ static hone_status measure_product(hone_device *device, const bench_settings *se
     double seconds[MOST_REPEATS];
     size_t count = 0;
     HONE_TRY(bench_product_open(device, n, &product, error));
-    hone_status status = bench_product_time(&product, &seconds[0], error); // for the caches
-    const double start = hone_clock_seconds();
+    hone_status status = HONE_OK;
+    double start = hone_clock_seconds();
+    for (size_t i = 0; status == HONE_OK && bench_warming_up(i, start); i++)
+        status = bench_product_time(&product, &seconds[0], error);
+    start = hone_clock_seconds();
     while (status == HONE_OK && count < MOST_REPEATS && (count < 5 || hone_clock_seconds() - start < 0.5)) {
         status = bench_product_time(&product, &seconds[count++], error);
         if (status == HONE_OK && cli_interrupted()) status = cli_stopped(error);
@@ -67,19 +70,15 @@ static hone_status measure_product(hone_device *device, const bench_settings *se
     cli_json json = {0};
     cli_json_text(&json, "case", "aten::mm");
     cli_json_integer(&json, "n", n);
-    cli_json_number(&json, "seconds_min", times.least);
-    cli_json_number(&json, "seconds_median", times.median);
+    bench_times_json(&json, times);
     cli_json_number(&json, "gflop_per_s", flop / times.least / 1e9);
     return cli_json_print(&json, error);
 }
 
 static hone_status bench_products(const bench_settings *settings, hone_error *error) {
     static const int64_t sizes[] = {256, 512, 1024, 2048};
-    const hone_device_description description = {.name = settings->common.device,
-                                                 .threads = (int)settings->common.threads};
     hone_device *device = NULL;
-    hone_status status;
-    CLI_WAIT(status, hone_device_open(&description, &device, error), error);
+    hone_status status = cli_device_open(&settings->common, &device, error);
     if (status == HONE_OK && !settings->common.json) {
         printf("fp32 products of square matrices on %s, %s\n%6s %15s %15s %18s\n", hone_device_name(device),
                hone_device_detail(device), "n", "least", "median", "at the least");
@@ -90,16 +89,43 @@ static hone_status bench_products(const bench_settings *settings, hone_error *er
     return status;
 }
 
+// An option of a measurement that was not asked for would change nothing.
+static int check_used(const bench_settings *s) {
+    static const struct {
+        size_t offset;
+        const char *name;
+        bool generate; // of --generate, else of --train
+    } options_of[] = {
+        {offsetof(bench_settings, sequence), "sequence", false},
+        {offsetof(bench_settings, batch), "batch", false},
+        {offsetof(bench_settings, steps), "steps", false},
+        {offsetof(bench_settings, rank), "rank", false},
+        {offsetof(bench_settings, recompute), "recompute", false},
+        {offsetof(bench_settings, profile), "profile", false},
+        {offsetof(bench_settings, trace), "trace", false},
+        {offsetof(bench_settings, tokens), "tokens", true},
+    };
+    for (size_t i = 0; i < sizeof(options_of) / sizeof(options_of[0]); i++) {
+        if (!cli_given(&cli_bench, s, options_of[i].offset)) continue;
+        const char *const name = options_of[i].name;
+        if (options_of[i].generate && !s->generate)
+            return cli_usage("--%s is an option of generation: give --generate MODEL", name);
+        if (!options_of[i].generate && !s->train)
+            return cli_usage("--%s is an option of the training step: give --train MODEL", name);
+    }
+    if (cli_given(&cli_bench, s, offsetof(bench_settings, trace)) && !s->profile)
+        return cli_usage("--trace needs --profile");
+    return CLI_DONE;
+}
+
 static int run(void *opaque, const char *const *arguments, size_t count) {
     (void)arguments;
     (void)count;
     const bench_settings *const settings = opaque;
     hone_error error = {0};
     hone_status status = HONE_OK;
-    if ((settings->profile || cli_given(&cli_bench, settings, offsetof(bench_settings, trace))) && !settings->train)
-        return cli_usage("--profile is of a training step: give --train MODEL");
-    if (cli_given(&cli_bench, settings, offsetof(bench_settings, trace)) && !settings->profile)
-        return cli_usage("--trace needs --profile");
+    const int code = check_used(settings);
+    if (code) return code;
     cli_interrupt_watch(NULL);
     if (settings->train) status = bench_training(settings, &error);
     if (status == HONE_OK && settings->generate) status = bench_generation(settings, &error);

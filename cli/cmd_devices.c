@@ -62,7 +62,7 @@ static hone_status show(const char *name, const devices_settings *settings, hone
     const hone_device_description description = {.name = name, .testing = HONE_TESTING_KNOWN};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &device, &reason), &reason);
-    if (status != HONE_OK) return print_reason(name, reason.message, settings->common.json, error);
+    if (status != HONE_OK) return print_reason(name, cli_reason(&reason), settings->common.json, error);
     hone_device_facts facts;
     hone_device_facts_read(device, &facts);
     if (settings->common.json)
@@ -78,7 +78,7 @@ static hone_status show_kind(const char *kind, const devices_settings *settings,
     hone_error reason = {0};
     if (strcmp(kind, "cpu") == 0) return show(kind, settings, error);
     if (hone_device_count(kind, &count, &reason) != HONE_OK)
-        return print_reason(kind, reason.message, settings->common.json, error);
+        return print_reason(kind, cli_reason(&reason), settings->common.json, error);
     for (size_t i = 0; i < count; i++) {
         char name[32];
         snprintf(name, sizeof(name), "%s:%zu", kind, i);

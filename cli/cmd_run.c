@@ -193,7 +193,7 @@ static hone_status misuse(running *r, hone_status status) {
 static hone_status open_program(running *r, hone_error *error) {
     const run_settings *const s = r->settings;
     const hone_pte_options wanted = {.method = s->method, .live = s->live};
-    HONE_TRY(misuse(r, cli_device_open(&s->common, &r->device, error)));
+    HONE_TRY(cli_device_open(&s->common, &r->device, error));
     const hone_status status = hone_pte_open(r->device, r->program, &wanted, &r->pte, error);
     r->misused = status == HONE_NOT_FOUND && s->method && hone_path_exists(r->program); // no such method
     HONE_TRY(status);
@@ -236,7 +236,10 @@ static hone_status run_all(running *r, hone_error *error) {
     HONE_TRY(run_find_inputs(r, error));
     HONE_TRY(run_check_outputs(r, error));
     int64_t done = 0;
-    while (done < r->calls && !cli_interrupted()) HONE_TRY(call(r, done++, error));
+    hone_status status = HONE_OK;
+    while (status == HONE_OK && done < r->calls && !cli_interrupted()) status = call(r, done++, error);
+    const hone_status synced = run_sync_outputs(r, status == HONE_OK ? error : NULL);
+    HONE_TRY(status != HONE_OK ? status : synced);
     if (r->settings->save) HONE_TRY(save(r, error));
     if (done == r->calls) return show_end(r, error);
     const char *const file = r->settings->save;

@@ -53,6 +53,7 @@ static hone_status test_device(const char *name, const selftest_settings *settin
         .name = name, .threads = (int)settings->common.threads, .testing = HONE_TESTING_NONE};
     hone_status status;
     CLI_WAIT(status, hone_device_open(&description, &device, error), error);
+    cli_explain_device(status, error);
     HONE_TRY(status);
     hone_device_facts_read(device, &facts);
     t.device = hone_device_name(device);
@@ -80,7 +81,7 @@ static hone_status test_all(const selftest_settings *settings, size_t *wrong, ho
         size_t count = 0;
         hone_error reason = {0};
         if (hone_device_count(kinds[k], &count, &reason) != HONE_OK) {
-            if (!settings->common.json) printf("%s: not usable: %s\n", kinds[k], reason.message);
+            if (!settings->common.json) printf("%s: not usable: %s\n", kinds[k], cli_reason(&reason));
             continue;
         }
         for (size_t i = 0; i < count; i++) {

@@ -16,8 +16,9 @@ const cli_option train_option_table[] = {
     {CLI_HEADING, .help = "Output"},
     {CLI_TEXT, "output", 'o', .value = "RUN", AT(output), .help = "folder to make: adapter, state, metrics, report"},
     {CLI_FLAG, "resume", AT(resume),
-     .help = "go on from RUN/state.hone; adapter, step and optimiser settings that are not given are the run's own; "
-             "--valid P%, --loss, --sequence and --chat-format must be given again, as they decide what the rows are"},
+     .help =
+         "go on from RUN/state.hone; settings of adapter, steps, optimiser and rows (--valid P%, --loss, --sequence, "
+         "--chat-format) that are not given are the run's own; --valid FILE has to be given again"},
     {CLI_INTEGER, "save-every", .value = "N", AT(save_every), .low = 0, .high = 1e9,
      .help = "save state, adapter and report every N steps; 0 is only at the end (100)"},
     {CLI_INTEGER, "keep", .value = "N", AT(keep), .low = 1, .high = 1e6,
@@ -63,9 +64,9 @@ const cli_option train_option_table[] = {
      .help = "constant, linear or cosine (linear)"},
     {CLI_TEXT, "warmup", .value = "N|P%", AT(warmup), .help = "steps of linear rise, or the part of all steps (0)"},
     {CLI_NUMBER, "lr-min", .value = "X", AT(rate_min), .low = 0, .help = "what linear and cosine end in (0)"},
-    {CLI_NUMBER, "beta1", .value = "X", AT(beta1), .low = 0, .high = 0.999999999, .above = true,
+    {CLI_NUMBER, "beta1", .value = "X", AT(beta1), .low = 0, .high = 0.999999999,
      .help = "decay of the first moment (0.9)"},
-    {CLI_NUMBER, "beta2", .value = "X", AT(beta2), .low = 0, .high = 0.999999999, .above = true,
+    {CLI_NUMBER, "beta2", .value = "X", AT(beta2), .low = 0, .high = 0.999999999,
      .help = "decay of the second moment (0.999)"},
     {CLI_NUMBER, "eps", .value = "X", AT(epsilon), .low = 0, .above = true, .help = "AdamW's epsilon (1e-8)"},
     {CLI_NUMBER, "weight-decay", .value = "X", AT(weight_decay), .low = 0, .help = "decoupled weight decay (0)"},
@@ -124,7 +125,7 @@ int train_check_settings(const train_settings *s) {
     if (train_given(s, offsetof(train_settings, common.submit_ms)) && s->common.device &&
         strcmp(s->common.device, "cpu") == 0)
         return cli_usage("--submit-ms has no meaning on the CPU: leave it out");
-    if (s->eval_every && !s->valid) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
+    if (s->eval_every && !s->valid && !s->resume) return cli_usage("--eval-every needs --valid FILE or --valid P%%");
     if (s->resume && s->init_adapter)
         return cli_usage("--resume goes on with the run's own adapter: leave --init-adapter out");
     if (s->valid && ends_with_percent(s->valid) && (!cli_parse_percent(s->valid, &part) || part <= 0 || part >= 1))

@@ -135,12 +135,12 @@ hone_status info_state(const info_settings *settings, const char *path, hone_err
 
 // --- folders ------------------------------------------------------------------------------------------------------------------
 
-// The step that a state was saved at; -1 if it cannot be read.
-static int64_t state_step(const char *path) {
+// The step that a state was saved at; -1 if it cannot be read, and then why.
+static int64_t state_step(const char *path, hone_error *error) {
     hone_checkpoint *state = NULL;
     uint64_t step = 0;
-    if (hone_checkpoint_open(path, &state, NULL) != HONE_OK) return -1;
-    const hone_status status = hone_checkpoint_u64(state, "step", &step, NULL);
+    if (hone_checkpoint_open(path, &state, error) != HONE_OK) return -1;
+    const hone_status status = hone_checkpoint_u64(state, "step", &step, error);
     hone_checkpoint_close(state);
     return status == HONE_OK ? (int64_t)step : -1;
 }
@@ -148,6 +148,7 @@ static int64_t state_step(const char *path) {
 typedef struct folder_facts {
     bool state, metrics, adapter, peft, report;
     int64_t step;                // of the state, -1 = none
+    hone_error damage;           // why the state cannot be read; HONE_OK = it can, or there is none
     hone_metrics_row last, eval; // step 0: none
 } folder_facts;
 
@@ -191,7 +192,7 @@ static hone_status look(const char *folder, folder_facts *facts, hone_error *err
         char *path = NULL;
         HONE_TRY(hone_path_join(folder, files[i].name, &path, error));
         *files[i].there = hone_path_exists(path);
-        if (*files[i].there && i == 0) facts->step = state_step(path);
+        if (*files[i].there && i == 0) facts->step = state_step(path, &facts->damage);
         if (*files[i].there && i == 1) status = read_metrics(path, facts, error);
         hone_free(path);
     }
@@ -215,6 +216,7 @@ static hone_status folder_json(const char *path, const folder_facts *f, hone_err
     cli_json_text(&json, "format", f->state || f->metrics ? "run" : "peft");
     cli_json_bool(&json, "state", f->state);
     cli_json_integer(&json, "state_step", f->step);
+    if (f->damage.status != HONE_OK) cli_json_text(&json, "state_error", f->damage.message);
     cli_json_bool(&json, "adapter", f->adapter);
     cli_json_bool(&json, "peft", f->peft);
     cli_json_bool(&json, "report", f->report);
@@ -224,26 +226,34 @@ static hone_status folder_json(const char *path, const folder_facts *f, hone_err
     return cli_json_print(&json, error);
 }
 
+static hone_status folder_people(const info_settings *settings, const char *path, const folder_facts *f,
+                                 hone_error *error) {
+    if (f->state || f->metrics) {
+        printf("run      %s", path);
+        if (f->last.step) printf(": %lld steps, loss %.4f", (long long)f->last.step, f->last.loss);
+        if (f->eval.evaluation) printf(", validation loss %.4f", f->eval.loss);
+        printf("\nstate    ");
+        if (f->step >= 0) {
+            printf("state.hone of step %lld\n", (long long)f->step);
+        } else {
+            printf(f->state ? "state.hone cannot be read\n" : "none\n");
+        }
+    } else {
+        printf("adapter  %s\n", path);
+    }
+    if (f->adapter) return show_adapter(settings, path, "adapter.gguf", error);
+    return f->peft ? show_adapter(settings, path, "adapter_model.safetensors", error) : HONE_OK;
+}
+
+// What can be read is shown, also where the state is damaged.
 hone_status info_folder(const info_settings *settings, const char *path, hone_error *error) {
     folder_facts f = {0};
     HONE_TRY(look(path, &f, error));
     HONE_FAIL_IF(!f.state && !f.metrics && !f.adapter && !f.peft, error, BAD_FORMAT,
                  "'%s' is a folder, but neither a run nor an adapter: it has no state.hone, metrics.jsonl or adapter",
                  path);
-    if (settings->common.json) return folder_json(path, &f, error);
-    if (f.state || f.metrics) {
-        printf("run      %s", path);
-        if (f.last.step) printf(": %lld steps, loss %.4f", (long long)f.last.step, f.last.loss);
-        if (f.eval.evaluation) printf(", validation loss %.4f", f.eval.loss);
-        printf("\nstate    ");
-        if (f.step >= 0) {
-            printf("state.hone of step %lld\n", (long long)f.step);
-        } else {
-            printf(f.state ? "state.hone cannot be read\n" : "none\n");
-        }
-    } else {
-        printf("adapter  %s\n", path);
-    }
-    if (f.adapter) return show_adapter(settings, path, "adapter.gguf", error);
-    return f.peft ? show_adapter(settings, path, "adapter_model.safetensors", error) : HONE_OK;
+    HONE_TRY(settings->common.json ? folder_json(path, &f, error) : folder_people(settings, path, &f, error));
+    if (f.damage.status == HONE_OK) return HONE_OK;
+    *error = f.damage;
+    return error->status;
 }

@@ -39,5 +39,7 @@ HONE_MUST_USE hone_status run_find_inputs(running *r, hone_error *error);
 HONE_MUST_USE hone_status run_check_outputs(running *r, hone_error *error);
 HONE_MUST_USE hone_status run_read_inputs(running *r, int64_t step, hone_error *error);
 HONE_MUST_USE hone_status run_write_outputs(running *r, int64_t step, hone_error *error);
+// Behind the last call: makes the names of all outputs last.
+HONE_MUST_USE hone_status run_sync_outputs(const running *r, hone_error *error);
 
 #endif

@@ -259,11 +259,18 @@ static hone_status check_names(running *r, const char *folder, const char *base,
     return HONE_OK;
 }
 
+// hone_free the result.
+static hone_status output_folder(const running *r, char **out, hone_error *error) {
+    const char *const prefix = r->settings->output;
+    const char *const slash = strrchr(prefix, '/');
+    return hone_copy_string(slash ? prefix : ".", slash ? (size_t)(slash - prefix) + 1 : 1, out, error);
+}
+
 static hone_status check_prefix(running *r, hone_error *error) {
     const char *const prefix = r->settings->output;
     const char *const slash = strrchr(prefix, '/');
     char *folder = NULL;
-    HONE_TRY(hone_copy_string(slash ? prefix : ".", slash ? (size_t)(slash - prefix) + 1 : 1, &folder, error));
+    HONE_TRY(output_folder(r, &folder, error));
     hone_status status = HONE_OK;
     if (!hone_path_is_folder(folder))
         status = hone_error_set(error, HONE_NOT_FOUND, "--output %s: the folder '%s' does not exist", prefix, folder);
@@ -330,7 +337,16 @@ hone_status run_read_inputs(running *r, int64_t step, hone_error *error) {
 hone_status run_write_outputs(running *r, int64_t step, hone_error *error) {
     for (size_t i = 0; i < r->output_count && r->settings->output; i++) {
         HONE_TRY(output_path(r, step, i, error));
-        HONE_TRY(hone_npy_write(r->path.bytes, &r->outputs[i], error));
+        HONE_TRY(hone_npy_write_one_of_many(r->path.bytes, &r->outputs[i], error));
     }
     return HONE_OK;
+}
+
+hone_status run_sync_outputs(const running *r, hone_error *error) {
+    char *folder = NULL;
+    if (!r->settings->output) return HONE_OK;
+    HONE_TRY(output_folder(r, &folder, error));
+    const hone_status status = hone_folder_sync(folder, error);
+    hone_free(folder);
+    return status;
 }

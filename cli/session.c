@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "output.h"
@@ -18,6 +19,20 @@ void cli_note_switched_off(hone_device *device) {
         cli_note("device %s: a kernel is wrong on this GPU and not used: %s", hone_device_name(device), facts.off[i]);
 }
 
+const char *cli_reason(const hone_error *error) {
+    static const char *const kinds[] = {"vulkan: ", "webgpu: "};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strncmp(error->message, kinds[i], strlen(kinds[i])) == 0) return error->message + strlen(kinds[i]);
+    }
+    return error->message;
+}
+
+void cli_explain_device(hone_status status, hone_error *error) {
+    if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED)
+        hone_error_set(error, status, "%s; 'hone devices' lists what is there, and --device cpu needs no GPU",
+                       error->message);
+}
+
 hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error) {
     *out = NULL;
     const hone_device_description description = {
@@ -29,13 +44,12 @@ hone_status cli_device_open(const cli_common *common, hone_device **out, hone_er
         status = hone_device_open(&description, out, error);
         if (status == HONE_PENDING && cli_interrupted()) status = cli_stopped(error);
         if (status == HONE_PENDING && !told && hone_clock_seconds() - start > 1) {
-            cli_note("device %s: its kernels are compiled and tested, which is done once for a driver", common->device);
+            cli_note("device %s: its kernels are compiled and tested, which is done once for a driver",
+                     common->device ? common->device : "auto");
             told = true;
         }
     } while (status == HONE_PENDING);
-    if (status == HONE_NOT_FOUND || status == HONE_UNSUPPORTED)
-        hone_error_set(error, status, "%s; 'hone devices' lists what is there, and --device cpu needs no GPU",
-                       error->message);
+    cli_explain_device(status, error);
     if (status == HONE_OK) cli_note_switched_off(*out);
     return status;
 }

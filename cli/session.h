@@ -15,6 +15,7 @@ typedef struct cli_session {
     hone_lora *lora; // NULL without an adapter
 } cli_session;
 
+// With what a device says of itself on standard error: that its kernels are compiled, what is switched off.
 HONE_MUST_USE hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error);
 // `adapter` may be NULL. On failure nothing stays open.
 HONE_MUST_USE hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter,
@@ -22,6 +23,10 @@ HONE_MUST_USE hone_status cli_session_open(const cli_common *common, const char 
 void cli_session_close(cli_session *session);
 // A line on standard error for each kernel that the device's self-test has switched off.
 void cli_note_switched_off(hone_device *device);
+// Adds to the error of a device that is not there, or cannot be used, what to do.
+void cli_explain_device(hone_status status, hone_error *error);
+// Why a device cannot be used, without its kind, which stands before it where devices are listed.
+const char *cli_reason(const hone_error *error);
 // Encoding writes into the tokenizer's own working memory.
 hone_tokenizer *cli_session_tokenizer(const cli_session *session);
 

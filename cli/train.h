@@ -45,6 +45,9 @@ typedef struct train_run {
     hone_dataset *data, *valid; // valid may be NULL
     hone_train_options options;
     hone_lora_options lora_options;
+    hone_dataset_origin origin; // on --resume: what made the rows of the run
+    bool origin_known;          // its state says so
+    double held_out;            // part of the rows that --valid, or the run, holds out; 0: none
     hone_trainer *trainer;
     hone_trainer *evaluator; // of longer rows than the trainer has room for; NULL: the trainer evaluates
     hone_run_folder *folder;

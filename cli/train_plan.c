@@ -290,6 +290,9 @@ void train_print_memory(const train_run *run, bool by_kind) {
     print_kind("inputs", b->inputs, ": batch and rotary tables");
     print_kind("working memory", b->working, " of operators");
     print_kind("staging", b->staging, " for copies");
+    if (b->host_copies)
+        printf("host     %12s  copies of adapter and moments, for a GPU that is lost (--copy-every, --reopen)\n",
+               cli_bytes(b->host_copies));
 }
 
 void train_print_plan(const train_run *run) {
@@ -335,6 +338,7 @@ void train_bytes_json(const train_run *run, cli_json *json) {
     cli_json_integer(json, "working_bytes", (int64_t)b->working);
     cli_json_integer(json, "staging_bytes", (int64_t)b->staging);
     cli_json_integer(json, "total_bytes", (int64_t)b->total);
+    cli_json_integer(json, "host_copies_bytes", (int64_t)b->host_copies);
     if (run->limit) cli_json_integer(json, "limit_bytes", (int64_t)run->limit);
 }
 

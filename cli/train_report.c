@@ -58,7 +58,9 @@ void train_fill_fields(train_run *run) {
         cli_count((int64_t)run->data->token_count), cli_count((int64_t)s->supervised), cli_count((int64_t)s->truncated),
         cli_count((int64_t)s->skipped));
     if (run->data->chat_format) add(run, "Chat format", "%s", run->data->chat_format);
-    if (run->valid)
+    if (run->held_out > 0)
+        add(run, "Validation", "%g%%: %s rows", 100 * run->held_out, cli_count((int64_t)run->valid->row_count));
+    else if (run->valid)
         add(run, "Validation", "%s: %s rows", run->settings->valid, cli_count((int64_t)run->valid->row_count));
     add_adapter(run);
     add_optimiser(run);

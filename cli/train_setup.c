@@ -10,6 +10,7 @@
 #include "train.h"
 #include "train/batch.h"
 #include "train/holdout.h"
+#include "train/trainer.h"
 
 static int64_t context_of(const train_run *run) {
     return hone_model_shape(run->session.model)->context;
@@ -21,20 +22,37 @@ static bool is_part(const char *text) {
 
 // --- data ---------------------------------------------------------------------------------------------------------------
 
+#define GIVEN(member) train_given(s, offsetof(train_settings, member))
+
+// What makes the rows: as given, else the run's own on --resume.
+static cli_data_settings data_settings(const train_run *run) {
+    const train_settings *const s = run->settings;
+    const hone_dataset_origin *const own = &run->origin;
+    cli_data_settings data = s->data;
+    if (!run->origin_known) return data;
+    if (!GIVEN(data.sequence)) data.sequence = (int64_t)own->sequence;
+    if (!GIVEN(data.chat_format)) data.chat_format = own->chat_format[0] ? own->chat_format : NULL;
+    if (!GIVEN(data.loss)) data.loss = (int)own->loss;
+    if (!GIVEN(data.replace_invalid)) data.replace_invalid = own->replace_invalid;
+    return data;
+}
+
 static hone_status scan_data(train_run *run, hone_error *error) {
     const train_settings *const s = run->settings;
     hone_tokenizer *const tokenizer = cli_session_tokenizer(&run->session);
-    HONE_TRY(cli_data_scan(&s->data, run->data_path, tokenizer, context_of(run), false, &run->data, error));
+    const cli_data_settings data = data_settings(run);
+    HONE_TRY(cli_data_scan(&data, run->data_path, tokenizer, context_of(run), false, &run->data, error));
+    run->held_out = s->valid ? 0 : run->origin.held_out;
+    if (s->valid && is_part(s->valid)) (void)cli_parse_percent(s->valid, &run->held_out); // has been checked
+    HONE_FAIL_IF(s->eval_every && !s->valid && run->held_out == 0, error, INVALID_ARGUMENT,
+                 "--eval-every needs --valid FILE or --valid P%%: the run holds no rows out");
+    if (run->held_out > 0)
+        return hone_dataset_hold_out(run->data, run->held_out, (uint64_t)run->options.seed, &run->valid, error);
     if (!s->valid) return HONE_OK;
-    double part = 0;
-    if (is_part(s->valid) && cli_parse_percent(s->valid, &part))
-        return hone_dataset_hold_out(run->data, part, (uint64_t)run->options.seed, &run->valid, error);
-    return cli_data_scan(&s->data, s->valid, tokenizer, context_of(run), false, &run->valid, error);
+    return cli_data_scan(&data, s->valid, tokenizer, context_of(run), false, &run->valid, error);
 }
 
 // --- options --------------------------------------------------------------------------------------------------------------
-
-#define GIVEN(member) train_given(s, offsetof(train_settings, member))
 
 static hone_status lora_options(train_run *run, bool fresh, hone_error *error) {
     const train_settings *const s = run->settings;
@@ -54,7 +72,8 @@ static hone_status train_options(train_run *run, hone_error *error) {
     if (s->resume) {
         char *state = NULL;
         HONE_TRY(hone_path_join(s->output, "state.hone", &state, error));
-        const hone_status status = hone_state_read_options(state, o, &run->lora_options, error);
+        hone_status status = hone_state_read_options(state, o, &run->lora_options, error);
+        if (status == HONE_OK) status = hone_state_read_origin(state, &run->origin, &run->origin_known, error);
         hone_free(state);
         HONE_TRY(status);
     }
@@ -69,8 +88,8 @@ static hone_status train_options(train_run *run, hone_error *error) {
     TAKE(pack, pack);
     TAKE(learning_rate, rate);
     TAKE(learning_rate_min, rate_min);
-    TAKE(beta1, beta1);
-    TAKE(beta2, beta2);
+    if (fresh || GIVEN(beta1)) o->beta1 = s->beta1 > 0 ? s->beta1 : HONE_BETA_ZERO;
+    if (fresh || GIVEN(beta2)) o->beta2 = s->beta2 > 0 ? s->beta2 : HONE_BETA_ZERO;
     TAKE(epsilon, epsilon);
     TAKE(weight_decay, weight_decay);
     TAKE(clip, clip);

@@ -13,6 +13,8 @@ extern "C" {
 
 typedef enum hone_schedule { HONE_SCHEDULE_LINEAR, HONE_SCHEDULE_CONSTANT, HONE_SCHEDULE_COSINE } hone_schedule;
 
+#define HONE_BETA_ZERO (-1.0) // beta1 or beta2 of exactly 0; hone_trainer_options has 0 there
+
 // Zero means the default that stands behind each field.
 typedef struct hone_train_options {
     int64_t steps;            // optimiser steps; 0 = by epochs
@@ -25,7 +27,7 @@ typedef struct hone_train_options {
     double learning_rate_min; // what linear and cosine end in; 0
     hone_schedule schedule;
     int64_t warmup;      // steps of linear rise
-    double beta1, beta2; // 0.9, 0.999
+    double beta1, beta2; // 0.9, 0.999; HONE_BETA_ZERO for 0
     double epsilon;      // 1e-8
     double weight_decay; // 0
     double clip;         // largest gradient norm; 0 = none
@@ -120,6 +122,7 @@ typedef struct hone_train_bytes {
     size_t working;     // of operators and for parameters of dispatches, by all programs that will be there
     size_t staging;     // the driver's, for copies
     size_t total;
+    size_t host_copies; // on the host, not in total: of adapter and moments, where the device may be lost
 } hone_train_bytes;
 HONE_API hone_train_bytes hone_trainer_bytes(const hone_trainer *trainer);
 

@@ -44,6 +44,11 @@ uint64_t hone_output_position(const hone_output *output);
 // Both end the output and set the pointer to NULL; abandon removes the temporary file.
 HONE_MUST_USE hone_status hone_output_commit(hone_output **output, hone_error *error);
 void hone_output_abandon(hone_output **output);
+// Commit for one of many files: their folder is left to a hone_folder_sync behind the last. Until then the file is complete
+// or not there as ever, but a loss of power may bring back what stood there before.
+HONE_MUST_USE hone_status hone_output_commit_one_of_many(hone_output **output, hone_error *error);
+// Makes the names of a folder last.
+HONE_MUST_USE hone_status hone_folder_sync(const char *folder, hone_error *error);
 // One call for small files.
 HONE_MUST_USE hone_status hone_file_write_all(const char *path, const void *data, size_t size, hone_error *error);
 

@@ -20,6 +20,7 @@
 struct hone_output {
     int descriptor;
     int failure;       // errno of the first failed write; 0 = none
+    bool linked;       // the target was reached through a link: its folder is another one
     bool direct;       // the target is a device or a pipe: written in place, nothing to rename
     uint64_t position; // bytes accepted
     size_t buffered;
@@ -60,6 +61,7 @@ static hone_status resolve(hone_output *output, const char *path, hone_error *er
     struct stat info;
     char *const real = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
     const char *const target = real ? real : path;
+    output->linked = real != NULL;
     const hone_status status = hone_copy_string(target, strlen(target), &output->path, error);
     free(real);
     HONE_TRY(status);
@@ -190,7 +192,7 @@ static int sync_descriptor(int descriptor) {
 }
 
 // Makes the new name last. A folder that may not be read cannot be opened for that; the file itself is safe.
-static hone_status sync_folder(const char *folder, hone_error *error) {
+hone_status hone_folder_sync(const char *folder, hone_error *error) {
     const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const int code = descriptor < 0 ? errno : sync_descriptor(descriptor);
     if (descriptor >= 0) close(descriptor);
@@ -200,8 +202,7 @@ static hone_status sync_folder(const char *folder, hone_error *error) {
     return HONE_IO;
 }
 
-// Everything up to the rename.
-static hone_status finish(hone_output *output, hone_error *error) {
+static hone_status finish(hone_output *output, bool one_of_many, hone_error *error) {
     if (output->failure != 0) return report(output, output->failure, error);
     HONE_TRY(flush(output, error));
     const int code = sync_descriptor(output->descriptor);
@@ -214,16 +215,24 @@ static hone_status finish(hone_output *output, hone_error *error) {
     if (rename(output->temporary, output->path) != 0) return fail(output, errno, error);
     hone_free(output->temporary);
     output->temporary = NULL;
-    return sync_folder(output->folder, error);
+    return one_of_many && !output->linked ? HONE_OK : hone_folder_sync(output->folder, error);
 }
 
-hone_status hone_output_commit(hone_output **output, hone_error *error) {
+static hone_status commit(hone_output **output, bool one_of_many, hone_error *error) {
     assert(output && *output);
     hone_output *const ending = *output;
     *output = NULL;
-    const hone_status status = finish(ending, error);
+    const hone_status status = finish(ending, one_of_many, error);
     destroy(ending);
     return status;
+}
+
+hone_status hone_output_commit(hone_output **output, hone_error *error) {
+    return commit(output, false, error);
+}
+
+hone_status hone_output_commit_one_of_many(hone_output **output, hone_error *error) {
+    return commit(output, true, error);
 }
 
 void hone_output_abandon(hone_output **output) {

@@ -23,6 +23,16 @@ typedef struct device_kind {
 // The last of the real ones always opens.
 static const device_kind kinds[] = {{"cpu", hone_cpu_open}, {"null", hone_null_open}};
 
+hone_status hone_device_switch(const char *name, const char *on, const char *off, bool *out, hone_error *error) {
+    const char *const value = getenv(name);
+    if (!value || !value[0]) return HONE_OK;
+    const bool is_on = strcmp(value, on) == 0;
+    HONE_FAIL_IF(!is_on && strcmp(value, off) != 0, error, INVALID_ARGUMENT, "%s=%.100s: it can be %s or %s only", name,
+                 value, on, off);
+    *out = is_on;
+    return HONE_OK;
+}
+
 static bool names_gpu(const char *name) {
     return strncmp(name, "vulkan", 6) == 0 || strncmp(name, "webgpu", 6) == 0;
 }
@@ -44,8 +54,10 @@ static hone_status open_named(const char *name, const hone_device_description *w
 // A real GPU where there is one that works, else the CPU. Why a GPU was not taken, `hone devices` tells.
 static hone_status open_best(const hone_device_description *wanted, hone_device **out, hone_error *error) {
 #ifdef HONE_GPU
-    const hone_status vulkan = hone_gpu_open("vulkan", true, out, NULL);
+    hone_error why = {0};
+    const hone_status vulkan = hone_gpu_open("vulkan", true, out, &why);
     if (vulkan == HONE_OK) return HONE_OK;
+    HONE_FAIL_IF(vulkan == HONE_INVALID_ARGUMENT, error, INVALID_ARGUMENT, "%s", why.message); // in the environment
 #ifdef __linux__
     const bool more = vulkan != HONE_NOT_FOUND; // WebGPU finds no GPUs here but Vulkan's: an older one, say
 #else
@@ -136,7 +148,7 @@ void hone_device_remove_user(hone_device *device, hone_device_user *user) {
 }
 
 bool hone_device_can_reopen(const hone_device *device) {
-    return device->vtable->reopen != NULL;
+    return device->vtable->reopen || device->like_one_that_reopens;
 }
 
 hone_status hone_device_reopen(hone_device *device, hone_error *error) {

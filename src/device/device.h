@@ -73,14 +73,15 @@ struct hone_device {
     const hone_device_vtable *vtable;
     char name[32];
     char detail[280];
-    hone_testing testing;    // as it was opened
-    double submit_seconds;   // of a GPU: no submit is expected to run for longer
-    int padding;             // sequence lengths are padded to a multiple of this
-    size_t piece_bytes;      // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
-    size_t bytes, buffers;   // held now
-    size_t working, staging; // held now: by programs; by the driver
-    size_t peak;             // the most of all of these together
-    bool counts_only;        // see hone_device_open_counting
+    hone_testing testing;       // as it was opened
+    double submit_seconds;      // of a GPU: no submit is expected to run for longer
+    int padding;                // sequence lengths are padded to a multiple of this
+    size_t piece_bytes;         // buffers are made of pieces of so many bytes, which no value may straddle; 0: of one
+    size_t bytes, buffers;      // held now
+    size_t working, staging;    // held now: by programs; by the driver
+    size_t peak;                // the most of all of these together
+    bool counts_only;           // see hone_device_open_counting
+    bool like_one_that_reopens; // it counts for a device that can be opened again
     size_t programs;
     hone_buffer *first_buffer; // of all
     hone_fetch *first_fetch;
@@ -140,6 +141,11 @@ void hone_device_remove_user(hone_device *device, hone_device_user *user);
 bool hone_device_can_reopen(const hone_device *device);
 // After HONE_DEVICE_LOST: every user drops, the device is opened again, every user restores. What fails may be tried again.
 HONE_MUST_USE hone_status hone_device_reopen(hone_device *device, hone_error *error);
+
+// An environment variable of tests: `on` or `off`, whose name stands in the message when it is anything else. Unset or empty it
+// leaves *out as it is.
+HONE_MUST_USE hone_status hone_device_switch(const char *name, const char *on, const char *off, bool *out,
+                                             hone_error *error);
 
 HONE_MUST_USE hone_status hone_cpu_open(const hone_device_description *description, hone_device **out,
                                         hone_error *error);

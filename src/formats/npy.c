@@ -271,7 +271,8 @@ static hone_status write_array(hone_output *output, const hone_tensor *tensor, c
     return bytes > 0 ? hone_output_write(output, tensor->data, bytes, error) : HONE_OK;
 }
 
-hone_status hone_npy_write(const char *path, const hone_tensor *tensor, hone_error *error) {
+static hone_status write_file(const char *path, const hone_tensor *tensor,
+                              hone_status (*commit)(hone_output **output, hone_error *error), hone_error *error) {
     HONE_TRY(hone_type_check(&tensor->type, path, error));
     hone_text text = {0};
     hone_output *output = NULL;
@@ -279,9 +280,17 @@ hone_status hone_npy_write(const char *path, const hone_tensor *tensor, hone_err
     HONE_TRY_GOTO(describe(&tensor->type, &text, error), done);
     HONE_TRY_GOTO(hone_output_create(path, &output, error), done);
     HONE_TRY_GOTO(write_array(output, tensor, &text, error), done);
-    status = hone_output_commit(&output, error);
+    status = commit(&output, error);
 done:
     hone_output_abandon(&output);
     hone_text_clear(&text);
     return status;
+}
+
+hone_status hone_npy_write(const char *path, const hone_tensor *tensor, hone_error *error) {
+    return write_file(path, tensor, hone_output_commit, error);
+}
+
+hone_status hone_npy_write_one_of_many(const char *path, const hone_tensor *tensor, hone_error *error) {
+    return write_file(path, tensor, hone_output_commit_one_of_many, error);
 }

@@ -14,5 +14,7 @@ HONE_MUST_USE hone_status hone_npy_read_source(hone_source *source, hone_tensor 
 
 // BF16 has no form in .npy and is refused.
 HONE_MUST_USE hone_status hone_npy_write(const char *path, const hone_tensor *tensor, hone_error *error);
+// As hone_output_commit_one_of_many.
+HONE_MUST_USE hone_status hone_npy_write_one_of_many(const char *path, const hone_tensor *tensor, hone_error *error);
 
 #endif

@@ -4,16 +4,11 @@
 
 #include "base/memory.h"
 
-typedef struct room {
-    hone_operand *operands;
-    hone_tensor *tensors, *outputs;
-} room;
-
 static hone_tensor type_only(const void *context, hone_value value) {
     return (hone_tensor){.type = ((const hone_plan *)context)->values[value.id].type};
 }
 
-static hone_op_call call_of(const hone_plan *plan, const hone_node *node, const room *r) {
+static hone_op_call call_of(const hone_plan *plan, const hone_node *node, const hone_call_room *r) {
     hone_node_operands(node, &(hone_operand_sources){type_only, plan}, r->operands, r->tensors);
     for (size_t i = 0; i < node->output_count; i++) r->outputs[i] = type_only(plan, node->outputs[i]);
     return (hone_op_call){.op = node->schema->op,
@@ -44,23 +39,10 @@ static double bytes_of(const hone_plan *plan, const hone_node *node) {
     return bytes;
 }
 
-static hone_status make_room(const hone_plan *plan, room *r) {
-    size_t operands = 0, tensors = 0, outputs = 0;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const hone_node *const node = &plan->steps[s].node;
-        if (node->schema->argument_count > operands) operands = node->schema->argument_count;
-        if (node->input_count > tensors) tensors = node->input_count;
-        if (node->output_count > outputs) outputs = node->output_count;
-    }
-    HONE_TRY(HONE_NEW_ARRAY(&r->operands, operands, "a profile", NULL));
-    HONE_TRY(HONE_NEW_ARRAY(&r->tensors, tensors, "a profile", NULL));
-    return HONE_NEW_ARRAY(&r->outputs, outputs, "a profile", NULL);
-}
-
 void hone_plan_costs(const hone_plan *plan, hone_profile_row *rows, size_t count) {
-    room r = {0};
-    const bool flops =
-        make_room(plan, &r) == HONE_OK; // without memory they stay 0: they are only there to be looked at
+    hone_call_room r;
+    // Without memory they stay 0: they are only there to be looked at.
+    const bool flops = hone_call_room_make(plan, "a profile", &r, NULL) == HONE_OK;
     size_t row = 0;
     for (size_t s = 0; s < plan->step_count && row < count; s++) {
         const hone_plan_step *const step = &plan->steps[s];
@@ -74,7 +56,5 @@ void hone_plan_costs(const hone_plan *plan, hone_profile_row *rows, size_t count
         }
         row++;
     }
-    hone_free(r.operands);
-    hone_free(r.tensors);
-    hone_free(r.outputs);
+    hone_call_room_free(&r);
 }

@@ -369,3 +369,24 @@ void hone_plan_destroy(hone_plan *plan) {
 hone_plan_bytes hone_plan_measure(const hone_plan *plan) {
     return plan->bytes;
 }
+
+hone_status hone_call_room_make(const hone_plan *plan, const char *what, hone_call_room *out, hone_error *error) {
+    size_t operands = 0, tensors = 0, outputs = 0;
+    *out = (hone_call_room){0};
+    for (size_t s = 0; s < plan->step_count; s++) {
+        const hone_node *const node = &plan->steps[s].node;
+        if (node->schema->argument_count > operands) operands = node->schema->argument_count;
+        if (node->input_count > tensors) tensors = node->input_count;
+        if (node->output_count > outputs) outputs = node->output_count;
+    }
+    HONE_TRY(HONE_NEW_ARRAY(&out->operands, operands, what, error));
+    HONE_TRY(HONE_NEW_ARRAY(&out->tensors, tensors, what, error));
+    return HONE_NEW_ARRAY(&out->outputs, outputs, what, error);
+}
+
+void hone_call_room_free(hone_call_room *room) {
+    hone_free(room->operands);
+    hone_free(room->tensors);
+    hone_free(room->outputs);
+    *room = (hone_call_room){0};
+}

@@ -38,6 +38,16 @@ struct hone_plan {
     hone_plan_bytes bytes;
 };
 
+// Room for the operands of a call, enough for any step of a plan.
+typedef struct hone_call_room {
+    hone_operand *operands;
+    hone_tensor *tensors, *outputs;
+} hone_call_room;
+// After a failure what there is of it is there to be freed.
+HONE_MUST_USE hone_status hone_call_room_make(const hone_plan *plan, const char *what, hone_call_room *out,
+                                              hone_error *error);
+void hone_call_room_free(hone_call_room *room);
+
 // Lays out the temporaries: sets offset of every root, and bytes.temporaries and lower_bound. Offsets are multiples of
 // HONE_BUFFER_ALIGNMENT. With `piece` > 0, no temporary lies across a multiple of it, and a larger one is refused.
 HONE_MUST_USE hone_status hone_plan_place(hone_plan *plan, size_t piece, hone_error *error);

@@ -205,6 +205,11 @@ hone_status hone_dataset_scan_source(hone_source *source, hone_tokenizer *tokeni
     HONE_TRY(HONE_NEW(&scan.dataset, "the data", error));
     const hone_status status = scan_all(&scan, source, error);
     hand_over(&scan);
+    scan.dataset->origin = (hone_dataset_origin){
+        .sequence = scan.options.sequence, .loss = scan.options.loss, .replace_invalid = scan.options.replace_invalid};
+    if (scan.options.chat_format)
+        snprintf(scan.dataset->origin.chat_format, sizeof scan.dataset->origin.chat_format, "%s",
+                 scan.options.chat_format);
     scan.dataset->statistics.dropped = hone_tokenizer_dropped(tokenizer) - dropped;
     if (status != HONE_OK) {
         hone_dataset_destroy(scan.dataset);

@@ -70,6 +70,15 @@ typedef struct hone_dataset_statistics {
     hone_skipped_row skipped_rows[HONE_SKIPPED_NAMED];
 } hone_dataset_statistics;
 
+// What decided which rows are made of a file and what is learnt of them.
+typedef struct hone_dataset_origin {
+    uint64_t sequence;    // as in the options
+    char chat_format[32]; // as asked for; "" = found from the model's template
+    hone_loss_cover loss;
+    bool replace_invalid;
+    double held_out; // part of the rows that was taken out for validation; 0 = none
+} hone_dataset_origin;
+
 struct hone_dataset {
     // Flat, row after row. labels[i] belongs to the token at i: its own id where it is learnt, else
     // HONE_NOT_TRAINED. The first token of a row is never learnt: nothing predicts it.
@@ -82,6 +91,7 @@ struct hone_dataset {
     size_t prompt_id_count;
     hone_text answers;
     hone_dataset_statistics statistics;
+    hone_dataset_origin origin;
     char *name;              // of the file
     const char *chat_format; // the format that conversations were rendered with; NULL = there were none
     size_t token_capacity, label_capacity, row_capacity, prompt_capacity;

@@ -125,6 +125,7 @@ hone_status hone_trainer_count(hone_trainer *trainer, size_t *arena, hone_error 
     b->staging = hone_device_memory_read(trainer->model->device).staging;
     b->total = b->weights + b->adapter + b->gradients + b->moments + b->saved + b->temporaries + b->head + b->inputs +
                b->working + b->staging;
+    b->host_copies = hone_trainer_copy_bytes(trainer);
     const size_t limit = trainer->options.max_bytes;
     HONE_FAIL_IF(limit && b->total > limit, error, OUT_OF_MEMORY,
                  "%.1f MB are needed (%.1f MB of them for activations), but %.1f MB are allowed: use a smaller batch, "

@@ -84,6 +84,8 @@ hone_status hone_dataset_hold_out(hone_dataset *data, double fraction, uint64_t 
     }
     if (status == HONE_OK) {
         split(data, marks, made);
+        made->origin = data->origin;
+        data->origin.held_out = fraction;
         *held = made;
     } else {
         hone_dataset_destroy(made);

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "train/trainer.h"
 
+#define COPIES        2 // the last one, and that which is being made
 #define COPY_SECONDS  30.0
 #define FIRST_PAUSE   0.1 // before the device is opened again; each further try waits three times as long
 #define PAUSE_GROWTH  3.0
@@ -30,6 +31,13 @@ bool hone_trainer_copy_due(const hone_trainer *trainer) {
            (trainer->step - r->step >= trainer->options.copy_every || hone_clock_seconds() - r->copied >= COPY_SECONDS);
 }
 
+size_t hone_trainer_copy_bytes(const hone_trainer *trainer) {
+    hone_buffer *buffers[3];
+    const char *names[3];
+    if (!guarded(trainer)) return 0;
+    return COPIES * hone_trainer_tensors(trainer, buffers, names) * trainer->lora->floats * sizeof(float);
+}
+
 // The block that does not hold the last copy: one that fails half way must not cost the one before.
 static hone_status fill_block(hone_trainer *trainer, hone_error *error) {
     hone_recovery *const r = &trainer->recovery;
@@ -37,7 +45,7 @@ static hone_status fill_block(hone_trainer *trainer, hone_error *error) {
     const char *names[3];
     const size_t count = hone_trainer_tensors(trainer, buffers, names);
     const size_t floats = trainer->lora->floats;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < COPIES; i++) {
         if (!r->blocks[i]) HONE_TRY(HONE_NEW_ARRAY(&r->blocks[i], count * floats, "the copy of the state", error));
     }
     for (; r->copying < count; r->copying++)
@@ -119,7 +127,7 @@ void hone_trainer_use_device(hone_trainer *trainer) {
 
 void hone_trainer_leave_device(hone_trainer *trainer) {
     hone_device_remove_user(trainer->model->device, &trainer->recovery.user);
-    for (int i = 0; i < 2; i++) hone_free(trainer->recovery.blocks[i]);
+    for (int i = 0; i < COPIES; i++) hone_free(trainer->recovery.blocks[i]);
 }
 
 // --- recovery --------------------------------------------------------------------------------------------------------

@@ -45,6 +45,14 @@ static hone_status put_settings(hone_checkpoint_writer *writer, const hone_train
     return HONE_OK;
 }
 
+static hone_status put_origin(hone_checkpoint_writer *writer, const hone_dataset_origin *origin, hone_error *error) {
+    HONE_TRY(hone_checkpoint_put_u64(writer, "data.sequence", origin->sequence, error));
+    HONE_TRY(hone_checkpoint_put_text(writer, "data.chat_format", origin->chat_format, error));
+    HONE_TRY(hone_checkpoint_put_u64(writer, "data.loss", (uint64_t)origin->loss, error));
+    HONE_TRY(hone_checkpoint_put_u64(writer, "data.replace_invalid", origin->replace_invalid, error));
+    return hone_checkpoint_put_f64(writer, "data.held_out", origin->held_out, error);
+}
+
 static hone_status put_numbers(const hone_trainer *trainer, hone_checkpoint_writer *writer, hone_error *error) {
     const hone_lora *const lora = trainer->lora;
     HONE_TRY(hone_checkpoint_put_text(writer, "kind", STATE_KIND, error));
@@ -53,6 +61,7 @@ static hone_status put_numbers(const hone_trainer *trainer, hone_checkpoint_writ
     HONE_TRY(hone_checkpoint_put_text(writer, "data.name", trainer->data->name ? trainer->data->name : "", error));
     HONE_TRY(hone_checkpoint_put_u64(writer, "data.hash", hone_dataset_hash(trainer->data), error));
     HONE_TRY(hone_checkpoint_put_u64(writer, "data.rows", trainer->data->row_count, error));
+    HONE_TRY(put_origin(writer, &trainer->data->origin, error));
     HONE_TRY(hone_checkpoint_put_u64(writer, "lora.rank", (uint64_t)lora->options.rank, error));
     HONE_TRY(hone_checkpoint_put_f64(writer, "lora.alpha", lora->options.alpha, error));
     HONE_TRY(hone_checkpoint_put_u64(writer, "lora.targets", lora->options.targets, error));
@@ -160,6 +169,52 @@ static hone_status check_kind(const hone_checkpoint *state, const char *path, ho
     return HONE_OK;
 }
 
+// Sections that older states lack: *known says whether they are there.
+static hone_status get_origin(const hone_checkpoint *state, const char *path, hone_dataset_origin *out, bool *known,
+                              hone_error *error) {
+    *out = (hone_dataset_origin){0};
+    *known = hone_checkpoint_find(state, "data.held_out", HONE_SECTION_F64) != NULL;
+    if (!*known) return HONE_OK;
+    uint64_t loss, replace;
+    const char *format;
+    HONE_TRY(hone_checkpoint_u64(state, "data.sequence", &out->sequence, error));
+    HONE_TRY(hone_checkpoint_text(state, "data.chat_format", &format, error));
+    HONE_TRY(hone_checkpoint_u64(state, "data.loss", &loss, error));
+    HONE_TRY(hone_checkpoint_u64(state, "data.replace_invalid", &replace, error));
+    HONE_TRY(hone_checkpoint_f64(state, "data.held_out", &out->held_out, error));
+    HONE_FAIL_IF(strlen(format) >= sizeof out->chat_format || loss > HONE_LOSS_ASSISTANT || replace > 1 ||
+                     !(out->held_out >= 0 && out->held_out < 1) || out->sequence > INT64_MAX,
+                 error, BAD_FORMAT, "'%s': what it says of its rows is out of range", path);
+    memcpy(out->chat_format, format, strlen(format) + 1);
+    out->loss = (hone_loss_cover)loss;
+    out->replace_invalid = replace;
+    return HONE_OK;
+}
+
+// Rows differ: which option made them differ, where one did.
+static hone_status check_origin(const hone_trainer *trainer, const hone_checkpoint *state, const char *path,
+                                hone_error *error) {
+    static const char *const covers[] = {"default", "all", "assistant"};
+    const hone_dataset_origin *const now = &trainer->data->origin;
+    hone_dataset_origin was;
+    bool known;
+    HONE_TRY(get_origin(state, path, &was, &known, error));
+    if (!known) return HONE_OK;
+    HONE_FAIL_IF(was.held_out != now->held_out, error, MISMATCH,
+                 "cannot resume '%s': it held %g %% of the rows out for validation, not %g %%", path,
+                 100 * was.held_out, 100 * now->held_out);
+    HONE_FAIL_IF(was.loss != now->loss, error, MISMATCH, "cannot resume '%s': its loss is %s, not %s", path,
+                 covers[was.loss], covers[now->loss]);
+    HONE_FAIL_IF(was.sequence != now->sequence, error, MISMATCH,
+                 "cannot resume '%s': its rows were cut at a sequence of %llu tokens, not %llu", path,
+                 (unsigned long long)was.sequence, (unsigned long long)now->sequence);
+    HONE_FAIL_IF(strcmp(was.chat_format, now->chat_format) != 0, error, MISMATCH,
+                 "cannot resume '%s': its chat format is %s, not %s", path,
+                 was.chat_format[0] ? was.chat_format : "the model's",
+                 now->chat_format[0] ? now->chat_format : "the model's");
+    return HONE_OK;
+}
+
 // Base, data and LoRA must be those of the state.
 static hone_status check_identity(const hone_trainer *trainer, const hone_checkpoint *state, const char *path,
                                   hone_error *error) {
@@ -189,13 +244,14 @@ static hone_status check_identity(const hone_trainer *trainer, const hone_checkp
     HONE_TRY(hone_checkpoint_u64(state, "data.hash", &n, error));
     HONE_TRY(hone_checkpoint_u64(state, "data.rows", &rows, error));
     HONE_TRY(hone_checkpoint_text(state, "data.name", &text, error));
-    HONE_FAIL_IF(
-        n != hone_dataset_hash(trainer->data), error, MISMATCH,
+    if (n == hone_dataset_hash(trainer->data)) return HONE_OK;
+    HONE_TRY(check_origin(trainer, state, path, error));
+    HONE_FAIL(
+        error, MISMATCH,
         "cannot resume '%s': it was trained on other data ('%s', %llu rows; this is '%s', %zu rows): give the same "
-        "file, and again what decides about its rows and what is learnt of them (loss, sequence, chat format, "
+        "file, and what decided about its rows and what is learnt of them (loss, sequence, chat format, "
         "validation share)",
         path, text, (unsigned long long)rows, trainer->data->name, trainer->data->row_count);
-    return HONE_OK;
 }
 
 static hone_status check_settings(const hone_train_options *o, const hone_checkpoint *state, const char *path,
@@ -214,6 +270,10 @@ static hone_status check_settings(const hone_train_options *o, const hone_checkp
     }
     SETTINGS(CHECK)
 #undef CHECK
+    HONE_TRY(hone_checkpoint_u64(state, "option.sequence", &n, error));
+    HONE_FAIL_IF(o->pack && n != (uint64_t)o->sequence, error, MISMATCH,
+                 "cannot resume '%s': its batches are packed for a sequence of %lld, not %lld", path, (long long)n,
+                 (long long)o->sequence);
     return HONE_OK;
 }
 
@@ -284,6 +344,8 @@ static hone_status get_options(const hone_checkpoint *state, const char *path, h
     }
     SETTINGS(GET)
 #undef GET
+    if (o->beta1 == 0) o->beta1 = HONE_BETA_ZERO;
+    if (o->beta2 == 0) o->beta2 = HONE_BETA_ZERO;
     HONE_TRY(hone_checkpoint_u64(state, "lora.rank", &n, error));
     lora->rank = (int)n;
     HONE_TRY(hone_checkpoint_u64(state, "lora.targets", &n, error));
@@ -299,6 +361,16 @@ hone_status hone_state_read_options(const char *path, hone_train_options *option
     hone_checkpoint *state;
     HONE_TRY(hone_checkpoint_open(path, &state, error));
     const hone_status status = get_options(state, path, options, lora, error);
+    hone_checkpoint_close(state);
+    return status;
+}
+
+hone_status hone_state_read_origin(const char *path, hone_dataset_origin *out, bool *known, hone_error *error) {
+    *known = false;
+    hone_checkpoint *state;
+    HONE_TRY(hone_checkpoint_open(path, &state, error));
+    hone_status status = check_kind(state, path, error);
+    if (status == HONE_OK) status = get_origin(state, path, out, known, error);
     hone_checkpoint_close(state);
     return status;
 }

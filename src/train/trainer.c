@@ -44,12 +44,17 @@ static hone_status check_options(const hone_train_options *o, hone_error *error)
     return HONE_OK;
 }
 
+static double beta_of(double wanted, double otherwise) {
+    if (wanted == HONE_BETA_ZERO) return 0;
+    return wanted == 0 ? otherwise : wanted;
+}
+
 static void fill_defaults(hone_train_options *o, const hone_dataset *data) {
     if (o->batch == 0) o->batch = 8;
     if (o->accumulate == 0) o->accumulate = 1;
     if (o->learning_rate == 0) o->learning_rate = 2e-4;
-    if (o->beta1 == 0) o->beta1 = 0.9;
-    if (o->beta2 == 0) o->beta2 = 0.999;
+    o->beta1 = beta_of(o->beta1, 0.9);
+    o->beta2 = beta_of(o->beta2, 0.999);
     if (o->epsilon == 0) o->epsilon = 1e-8;
     if (o->copy_every == 0) o->copy_every = 50;
     if (o->reopen == 0) o->reopen = 5;

@@ -149,8 +149,14 @@ HONE_MUST_USE hone_status hone_trainer_evaluate_once(hone_trainer *trainer, cons
                                                      int64_t *tokens, hone_error *error);
 void hone_trainer_evaluate_end(hone_trainer *trainer); // whatever it has reached
 
+// What decided about the rows that a state was trained on. *known: false where a hone that did not note it wrote the state.
+HONE_MUST_USE hone_status hone_state_read_origin(const char *path, hone_dataset_origin *out, bool *known,
+                                                 hone_error *error);
+
 // The three tensors of the state, each in the layout of the LoRA's buffer; returns 3.
 size_t hone_trainer_tensors(const hone_trainer *trainer, hone_buffer *buffers[3], const char *names[3]);
+// What all copies of them take on the host; 0 where none are made.
+size_t hone_trainer_copy_bytes(const hone_trainer *trainer);
 // The same three as of the last copy; NULL before the first.
 const float *hone_trainer_copy(const hone_trainer *trainer);
 // Whether the state should be copied before more steps are queued.

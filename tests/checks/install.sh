@@ -47,7 +47,7 @@ LD_LIBRARY_PATH=$library "$work/cpp"
 if [ -f "$library/hone/libwgpu_native.so" ]; then
     echo 'unsigned wgpuGetVersion(void) { return 0x01020304; }' |
         ${CC:-cc} -shared -fPIC -x c - -o "$library/hone/libwgpu_native.so"
-    (cd / && "$work/prefix/bin/hone" devices) | grep '^webgpu .*this hone needs' >/dev/null || {
+    (cd / && "$work/prefix/bin/hone" devices) | grep '^webgpu .*hone/libwgpu_native.so is wgpu-native 1.2, .*let HONE_WGPU name' >/dev/null || {
         echo "the installed hone does not look for libwgpu_native.so in its own lib/hone" >&2
         exit 1
     }

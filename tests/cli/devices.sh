@@ -23,11 +23,19 @@ silent
 [ "$(grep -c '"eval_loss":' whole/metrics.jsonl)" = 4 ] || fail "not an evaluation before the first step and after each second"
 cp -r whole parts
 cp parts/state-3.hone parts/state.hone
-train -o parts --resume --valid 25% --eval-every 2 --save-every 3 -q
+train -o parts --resume --eval-every 2 --save-every 3 -q
 for file in adapter.gguf state.hone; do
     cmp -s whole/$file parts/$file || fail "$file differs after stop and resume"
 done
 [ "$(losses whole)" = "$(losses parts)" ] || fail "losses differ after stop and resume"
+
+# Nothing reads memory that nothing has written.
+HONE_POISON=1
+export HONE_POISON
+train -o poisoned --steps 6 --valid 25% --eval-every 2 -q
+unset HONE_POISON
+cmp -s whole/adapter.gguf poisoned/adapter.gguf || fail "HONE_POISON=1 changes what is learnt"
+[ "$(losses whole)" = "$(losses poisoned)" ] || fail "HONE_POISON=1 changes losses"
 
 # As on the CPU.
 expect 0 train model.gguf data.jsonl $settings --device cpu -o cpu --steps 6 --valid 25% --eval-every 2 -q

@@ -104,6 +104,17 @@ expect 0 info peft
 prints "safetensors"
 expect 0 info run/state.hone --json
 prints '"format":"state"' '"step":60'
+cp -r run damaged # what can be read of it is shown, and what is wrong said
+head -c 300 run/state.hone >damaged/state.hone
+tail -c +302 run/state.hone | { printf '\377' && cat; } >>damaged/state.hone
+for what in damaged damaged/state.hone; do
+    expect 1 info $what
+    says "damaged/state.hone' is damaged" "go back to an earlier state"
+done
+expect 1 info damaged
+prints "run " "state.hone cannot be read" "adapter"
+expect 1 info damaged --json
+prints '"state":true,"state_step":-1,"state_error":"' '"last_step":60'
 
 # ops
 expect 0 ops
@@ -114,6 +125,12 @@ prints '"name":"aten::mm"' '"devices":["cpu"'
 # bench
 expect 0 bench --train model.gguf --sequence 64 --steps 2 --json
 prints '"case":"train"' '"share":' '"tokens_per_s":' '"peak_bytes":'
+expect 0 bench --op aten::cos --train model.gguf --sequence 16 --steps 1 --json # one after another
+prints '"case":"train"' '"op":"aten::cos"'
+for key in min:p25 p25:median median:p75; do
+    holds "$(number "seconds_${key%:*}" out)" '<=' "$(number "seconds_${key#*:}" out)" ||
+        fail "$called: seconds_${key%:*} is above seconds_${key#*:}"
+done
 expect 0 bench --generate model.gguf --tokens 4 --json
 prints '"case":"generate"' '"prompt_tokens_per_s":'
 finish

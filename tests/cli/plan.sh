@@ -26,6 +26,9 @@ agrees() {
         kinds=$((kinds + $(value ${kind}_bytes planned)))
     done
     [ "$kinds" = "$total" ] || fail "$called: the kinds add up to $kinds, not $total"
+    copies=$((2 * ($(value adapter_bytes planned) + $(value moments_bytes planned))))
+    [ "$device" = cpu ] && copies=0
+    [ "$(value host_copies_bytes planned)" = $copies ] || fail "$called: not $copies bytes of copies on the host"
     rm -rf run
     expect 0 train model.gguf "$@" -o run --device "$device" --json
     peak=$(value device_peak_bytes out)
@@ -44,6 +47,16 @@ if [ "$device" = cpu ]; then # a GPU in software takes seconds for each run
     agrees data.jsonl --batch 2 --steps 2 --valid uneven.jsonl
     "$make_model" untied.gguf --untied || exit 1
     agrees data.jsonl --steps 2 --target q,v --clip 1
+fi
+
+# Copies for a device that may be lost lie on the host, apart from what the device holds.
+expect 0 train model.gguf data.jsonl --batch 4 --steps 2 --dry-run --device "$device"
+if [ "$device" = cpu ]; then
+    [ "$(count 'copies of adapter and moments' out)" = 0 ] || fail "$called: copies that the CPU does not need"
+else
+    grep -q '^host  .* copies of adapter and moments' out || fail "$called: does not say what copies take on the host"
+    expect 0 train model.gguf data.jsonl --batch 4 --steps 2 --dry-run --device "$device" --reopen 0 --json
+    [ "$(value host_copies_bytes out)" = 0 ] || fail "$called: copies that nobody makes"
 fi
 
 # hone plan says the same as a dry run of the same options, and more.

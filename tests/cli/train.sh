@@ -78,6 +78,17 @@ says "1e-300"
 # The memory of packed batches is that of the data, not that of --batch.
 expect 0 train model.gguf data.jsonl --dry-run --pack --batch 1000000 --max-memory 64MiB -q
 
+# A beta of 0 is one: the state has it, and a resumed run too.
+train -o beta --steps 6 --beta1 0 --beta2 0 -q
+expect 0 info beta/state.hone --json
+prints '"option.beta1":0,' '"option.beta2":0,'
+train -o beta-parts --steps 6 --beta1 0 --beta2 0 --save-every 3 --keep 2 -q
+cp beta-parts/state-3.hone beta-parts/state.hone
+expect 0 train model.gguf data.jsonl -o beta-parts --resume -q
+cmp -s beta/state.hone beta-parts/state.hone || fail "--beta1 0: another state than without a stop"
+expect 1 train model.gguf data.jsonl -o beta-parts --resume --beta1 0.9
+says "beta1 is 0, not 0.9"
+
 # --keep
 train -o keep --steps 9 --save-every 2 --keep 3 -q
 [ "$(cd keep && echo state*)" = "state-6.hone state-8.hone state.hone" ] || fail "--keep 3 left $(cd keep && echo state*)"
@@ -93,6 +104,37 @@ prints '"rows":9'
 [ "$(number eval_loss out)" = "$(sed -n 's/.*"eval_loss":\([0-9.]*\).*"step":6}/\1/p' out)" ] || fail "the last eval_loss is not that of step 6"
 train -o valid-file --epochs 2 --valid other.jsonl -q
 [ "$(count eval_loss valid-file/metrics.jsonl)" = 3 ] || fail "not one evaluation before and after each epoch"
+
+# The run's own rows, without naming again what made them; other rows are refused by what differs.
+printf '{"text":"a much longer text than the others, of which a part is cut away"}\n' >>data.jsonl
+made="--valid 25% --loss all --sequence 40 --chat-format chatml"
+# shellcheck disable=SC2086
+train -o rows --steps 6 $made -q
+# shellcheck disable=SC2086
+train -o rows-parts --steps 6 $made --save-every 3 --keep 2 -q
+cp rows-parts/state-3.hone rows-parts/state.hone
+expect 0 train model.gguf data.jsonl -o rows-parts --resume --json
+prints '"eval_loss":'
+cmp -s rows/adapter.gguf rows-parts/adapter.gguf || fail "$called: another adapter than without a stop"
+cmp -s rows/state.hone rows-parts/state.hone || fail "$called: another state than without a stop"
+[ "$(grep -c eval_loss rows-parts/metrics.jsonl)" = "$(grep -c eval_loss rows/metrics.jsonl)" ] || fail "$called: other evaluations"
+grep -q '25%: ' rows-parts/report.html || fail "$called: the report does not say what is held out"
+# shellcheck disable=SC2086
+expect 0 train model.gguf data.jsonl -o rows-parts --resume --eval-every 1 $made
+refuse() { # TEXT OPTIONS..
+    text=$1
+    shift
+    expect 1 train model.gguf data.jsonl -o rows-parts --resume "$@"
+    says "cannot resume 'rows-parts/state.hone'" "$text"
+}
+refuse "it held 25 % of the rows out for validation, not 50 %" --valid 50%
+refuse "it held 25 % of the rows out for validation, not 0 %" --valid other.jsonl
+refuse "its loss is all, not assistant" --loss assistant
+refuse "its rows were cut at a sequence of 40 tokens, not 20" --sequence 20
+refuse "its chat format is chatml, not zephyr" --chat-format zephyr
+expect 1 train model.gguf data.jsonl -o whole --resume --eval-every 1
+says "--eval-every needs --valid" "holds no rows out"
+sed '$d' data.jsonl >data.new && mv data.new data.jsonl
 
 # Validation rows that are longer than all that is trained.
 printf '{"text":"short"}\n{"text":"brief"}\n' >short.jsonl

@@ -56,7 +56,7 @@ done
 expect 2 train m d -o r --lr=
 says "--lr must be a number above 0, not ''"
 expect 2 train m d -o r --beta1 1
-says "--beta1 must be a number above 0 and up to 0.999999999, not '1'"
+says "--beta1 must be a number from 0 to 0.999999999, not '1'"
 expect 2 train m d -o r --epochs 1e30
 says "--epochs must be a number above 0 and up to 1000000000, not '1e30'"
 expect 2 train m d -o r --seed -1
@@ -99,6 +99,14 @@ expect 2 eval m d --show 3
 says "--show needs --answers"
 expect 2 bench --shape 135M
 says "--shape is not in this version"
+expect 2 bench --op aten::mm --batch 4
+says "--batch is an option of the training step: give --train MODEL"
+expect 2 bench --profile
+says "--profile is an option of the training step"
+expect 2 bench --train m --tokens 5
+says "--tokens is an option of generation: give --generate MODEL"
+expect 2 bench --train m --trace t
+says "--trace needs --profile"
 expect 2 info
 says "one more argument"
 
@@ -108,8 +116,13 @@ expect 1 train m d -o r --method full4
 says "--method full4" "this version trains LoRA adapters only"
 expect 1 train m d -o r --precision bf16
 says "--precision bf16 is not on this device"
-expect 1 selftest --device vulkan:99
-says "vulkan"
+
+# A device that could be, but is not there: a failure, whatever was to be done on it.
+for call in "selftest" "bench" "bench --op aten::mm" "bench --train m" "run m" "generate m -p x" "eval m d" "plan m" "train m d -o r"; do
+    # shellcheck disable=SC2086
+    expect 1 $call --device vulkan:99
+    says "vulkan" "'hone devices' lists what is there"
+done
 expect 2 bench --device nothing
 says "there is no device 'nothing'"
 [ ! -e r ] || fail "a folder was made"

@@ -78,6 +78,27 @@ static void appears_complete(void **state) {
     unlink("new");
 }
 
+// Each is complete once it is committed; one sync of the folder serves all.
+static void one_of_many(void **state) {
+    (void)state;
+    hone_error error = {0};
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "many%d", i);
+        hone_output *output = NULL;
+        assert_int_equal(hone_output_create(name, &output, NULL), HONE_OK);
+        assert_int_equal(hone_output_write(output, name, 5, NULL), HONE_OK);
+        assert_int_equal(hone_output_commit_one_of_many(&output, NULL), HONE_OK);
+        assert_null(output);
+        assert_contents(name, name);
+        assert_int_equal(entries(), i + 1);
+    }
+    assert_int_equal(hone_folder_sync(".", NULL), HONE_OK);
+    assert_int_equal(hone_folder_sync("none", &error), HONE_IO);
+    assert_non_null(strstr(error.message, "cannot write the folder 'none'"));
+    for (int i = 0; i < 3; i++) unlink((const char *[]){"many0", "many1", "many2"}[i]);
+}
+
 static void large_and_small_writes_keep_their_order(void **state) {
     (void)state;
     const size_t total = 3000000;
@@ -298,6 +319,7 @@ int main(void) {
         cmocka_unit_test(each_allocation_may_fail),
         cmocka_unit_test(limit_of_the_system_is_an_error),
         cmocka_unit_test(failed_rename_leaves_nothing),
+        cmocka_unit_test(one_of_many),
         cmocka_unit_test(links_are_followed),
         cmocka_unit_test(devices_are_written_in_place),
     };

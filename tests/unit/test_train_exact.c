@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "device/null/null.h"
+#include "formats/checkpoint.h"
+#include "train/trainer.h"
 
 static const hone_lora_options lora_options = {.rank = 4, .alpha = 8, .seed = 3};
 static hone_text rows; // of unequal lengths
@@ -60,6 +62,66 @@ static float *run(const char *device, int threads, const hone_train_options *opt
 
 static void run_whole(void) {
     if (!whole.weights) whole.weights = run(NULL, 2, &base_options, whole.losses, &whole.floats);
+}
+
+// As a hone wrote it that did not note what makes the rows.
+static hone_status write_older(const char *from, const char *to, hone_error *error) {
+    static const char *const newer[] = {"data.sequence", "data.chat_format", "data.loss", "data.replace_invalid",
+                                        "data.held_out"};
+    hone_checkpoint *state;
+    hone_checkpoint_writer *writer = NULL;
+    HONE_TRY(hone_checkpoint_open(from, &state, error));
+    hone_status status = hone_checkpoint_create(to, &writer, error);
+    for (size_t i = 0; i < state->count && status == HONE_OK; i++) {
+        const hone_section *const s = &state->sections[i];
+        const hone_tensor tensor = {s->type, (void *)(uintptr_t)s->data};
+        bool drop = false;
+        for (size_t n = 0; n < sizeof(newer) / sizeof(newer[0]); n++) drop |= strcmp(s->name, newer[n]) == 0;
+        if (drop) continue;
+        if (s->kind == HONE_SECTION_U64) status = hone_checkpoint_put_u64(writer, s->name, s->integer, error);
+        if (s->kind == HONE_SECTION_F64) status = hone_checkpoint_put_f64(writer, s->name, s->real, error);
+        if (s->kind == HONE_SECTION_TEXT) status = hone_checkpoint_put_text(writer, s->name, s->text, error);
+        if (s->kind == HONE_SECTION_TENSOR) status = hone_checkpoint_put_tensor(writer, s->name, &tensor, error);
+    }
+    if (status == HONE_OK) status = hone_checkpoint_commit(&writer, error);
+    hone_checkpoint_abandon(&writer);
+    hone_checkpoint_close(state);
+    return status;
+}
+
+static void test_state_knows_its_rows(void **state) {
+    (void)state;
+    training t;
+    hone_dataset_origin origin;
+    bool known;
+    training_open(&t, NULL, 1, &rows, &lora_options);
+    t.data->origin = (hone_dataset_origin){
+        .sequence = 77, .chat_format = "chatml", .loss = HONE_LOSS_ALL, .replace_invalid = true, .held_out = 0.1};
+    training_start(&t, &base_options);
+    training_must(&t, hone_trainer_save_state(t.trainer, "state.hone", &t.error));
+    training_must(&t, hone_state_read_origin("state.hone", &origin, &known, &t.error));
+    assert_true(known);
+    assert_int_equal(origin.sequence, 77);
+    assert_string_equal(origin.chat_format, "chatml");
+    assert_int_equal(origin.loss, HONE_LOSS_ALL);
+    assert_true(origin.replace_invalid);
+    assert_true(origin.held_out == 0.1);
+    // An older one says nothing of it, and is loaded all the same.
+    training_must(&t, write_older("state.hone", "older.hone", &t.error));
+    training_must(&t, hone_state_read_origin("older.hone", &origin, &known, &t.error));
+    assert_false(known);
+    training_must(&t, hone_trainer_load_state(t.trainer, "older.hone", &t.error));
+    // What was asked for decides nothing where the rows are the same; where they differ it is named.
+    t.data->origin.loss = HONE_LOSS_DEFAULT;
+    training_must(&t, hone_trainer_load_state(t.trainer, "state.hone", &t.error));
+    t.data->labels[t.data->rows[0].first + 1] ^= 1;
+    assert_int_equal(hone_trainer_load_state(t.trainer, "state.hone", &t.error), HONE_MISMATCH);
+    assert_non_null(strstr(t.error.message, "its loss is all, not default"));
+    assert_int_equal(hone_trainer_load_state(t.trainer, "older.hone", &t.error), HONE_MISMATCH);
+    assert_non_null(strstr(t.error.message, "other data"));
+    training_close(&t);
+    unlink("state.hone");
+    unlink("older.hone");
 }
 
 static void test_resume_is_the_same_run(void **state) {
@@ -352,6 +414,7 @@ static void test_the_cpu_agrees(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_state_knows_its_rows),
         cmocka_unit_test(test_resume_is_the_same_run),
         cmocka_unit_test(test_threads_do_not_matter),
         cmocka_unit_test(test_recomputation_does_not_matter),

@@ -127,6 +127,7 @@ hone_status hone_device_open_counting(hone_device *like, hone_device **out, hone
     device->base.piece_bytes = like->piece_bytes;
     device->base.staging = device->base.peak = like->staging;
     device->base.counts_only = true;
+    device->base.like_one_that_reopens = hone_device_can_reopen(like);
     memcpy(device->base.name, like->name, sizeof(like->name));
     memcpy(device->base.detail, like->detail, sizeof(like->detail));
     *out = &device->base;

@@ -2,7 +2,6 @@
 // The CPU as a device: buffers are host memory, a program is the plan's steps, whose operands are resolved as each one runs:
 // that takes a fraction of a microsecond, and to hold them would take several times the memory of the plan.
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,7 +12,7 @@
 typedef struct cpu_device {
     hone_device base;
     hone_pool *pool;
-    bool poison; // tests: new memory is NaN, so that a read of what was never written shows
+    bool poison; // tests: working memory is NaN, so that a read of what was never written shows
 } cpu_device;
 
 // What a step took so far.
@@ -24,8 +23,7 @@ typedef struct cpu_time {
 
 typedef struct cpu_program {
     hone_program base;
-    hone_operand *operands; // room for those of the step that has most
-    hone_tensor *tensors, *outputs;
+    hone_call_room room;
     void *workspace;
     void *scratch;
     size_t workspace_bytes, scratch_bytes, thread_scratch_bytes;
@@ -48,9 +46,8 @@ static hone_status cpu_buffer_declare(hone_device *device, size_t bytes, const c
 }
 
 static hone_status cpu_buffer_commit(hone_device *device, hone_buffer *buffer, const char *what, hone_error *error) {
-    HONE_TRY(hone_allocate(buffer->bytes, 1, what, &buffer->data, error));
-    if (((const cpu_device *)device)->poison) memset(buffer->data, 0xFF, buffer->bytes);
-    return HONE_OK;
+    (void)device;
+    return hone_allocate(buffer->bytes, 1, what, &buffer->data, error);
 }
 
 static void cpu_buffer_destroy(hone_buffer *buffer) {
@@ -83,32 +80,19 @@ static hone_tensor plan_tensor(const void *context, hone_value value) {
 
 // The call of one step, in the program's room for operands. Live numbers are 0.
 static hone_op_call resolve(cpu_program *program, const hone_node *node) {
-    hone_node_operands(node, &(hone_operand_sources){plan_tensor, program}, program->operands, program->tensors);
-    for (size_t i = 0; i < node->output_count; i++) program->outputs[i] = plan_tensor(program, node->outputs[i]);
+    hone_node_operands(node, &(hone_operand_sources){plan_tensor, program}, program->room.operands,
+                       program->room.tensors);
+    for (size_t i = 0; i < node->output_count; i++) program->room.outputs[i] = plan_tensor(program, node->outputs[i]);
     return (hone_op_call){.op = node->schema->op,
-                          .operands = program->operands,
+                          .operands = program->room.operands,
                           .operand_count = node->schema->argument_count,
-                          .outputs = program->outputs,
+                          .outputs = program->room.outputs,
                           .output_count = node->output_count,
                           .pool = ((cpu_device *)program->base.device)->pool,
                           .workspace = program->workspace,
                           .thread_scratch = program->scratch,
                           .thread_scratch_bytes = program->thread_scratch_bytes,
                           .flags = &program->flags};
-}
-
-static hone_status make_room(cpu_program *program, hone_error *error) {
-    const hone_plan *const plan = program->base.plan;
-    size_t operands = 0, tensors = 0, outputs = 0;
-    for (size_t s = 0; s < plan->step_count; s++) {
-        const hone_node *const node = &plan->steps[s].node;
-        if (node->schema->argument_count > operands) operands = node->schema->argument_count;
-        if (node->input_count > tensors) tensors = node->input_count;
-        if (node->output_count > outputs) outputs = node->output_count;
-    }
-    HONE_TRY(HONE_NEW_ARRAY(&program->operands, operands, "a program", error));
-    HONE_TRY(HONE_NEW_ARRAY(&program->tensors, tensors, "a program", error));
-    return HONE_NEW_ARRAY(&program->outputs, outputs, "a program", error);
 }
 
 static hone_cpu_needs find_needs(cpu_program *program) {
@@ -128,7 +112,7 @@ static hone_cpu_needs find_needs(cpu_program *program) {
 }
 
 static hone_status prepare(cpu_program *program, hone_error *error) {
-    HONE_TRY(make_room(program, error));
+    HONE_TRY(hone_call_room_make(program->base.plan, "a program", &program->room, error));
     const hone_cpu_needs most = find_needs(program);
     const size_t threads = (size_t)hone_pool_threads(((cpu_device *)program->base.device)->pool);
     HONE_TRY(hone_allocate_raw(most.workspace_bytes, 1, "working memory of operators", &program->workspace, error));
@@ -143,9 +127,7 @@ static hone_status prepare(cpu_program *program, hone_error *error) {
 
 static void cpu_program_destroy(hone_program *base) {
     cpu_program *const program = (cpu_program *)base;
-    hone_free(program->operands);
-    hone_free(program->tensors);
-    hone_free(program->outputs);
+    hone_call_room_free(&program->room);
     hone_free(program->times);
     hone_free(program->workspace);
     hone_free(program->scratch);
@@ -162,21 +144,21 @@ static hone_status cpu_program_create(hone_device *device, const hone_plan *plan
         cpu_program_destroy(&program->base);
         return status;
     }
+    // Other buffers are promised to be zeros; of the arena a plan may count on nothing.
+    if (((const cpu_device *)device)->poison && arena->data) memset(arena->data, 0xFF, plan->bytes.temporaries);
     *out = &program->base;
     return HONE_OK;
 }
 
 static hone_status cpu_program_bytes(hone_device *device, const hone_plan *plan, size_t *out, hone_error *error) {
     cpu_program program = {.base = {.device = device, .plan = plan}};
-    const hone_status status = make_room(&program, error);
+    const hone_status status = hone_call_room_make(plan, "a program", &program.room, error);
     if (status == HONE_OK) {
         const hone_cpu_needs most = find_needs(&program);
         *out =
             most.workspace_bytes + (size_t)hone_pool_threads(((cpu_device *)device)->pool) * most.thread_scratch_bytes;
     }
-    hone_free(program.operands);
-    hone_free(program.tensors);
-    hone_free(program.outputs);
+    hone_call_room_free(&program.room);
     return status;
 }
 
@@ -187,8 +169,8 @@ static hone_status set_live(cpu_program *program, const hone_node *node, const d
         const size_t slot = (size_t)node->arguments[i].integer;
         HONE_FAIL_IF(slot >= live_count, error, INVALID_ARGUMENT, "live number %zu is read, but only %zu are given",
                      slot, live_count);
-        program->operands[i].real = live[slot];
-        program->operands[i].integer = hone_whole(live[slot]);
+        program->room.operands[i].real = live[slot];
+        program->room.operands[i].integer = hone_whole(live[slot]);
     }
     return HONE_OK;
 }
@@ -291,15 +273,14 @@ hone_status hone_cpu_open(const hone_device_description *description, hone_devic
     HONE_TRY(hone_blas_check(error));
     cpu_device *cpu;
     HONE_TRY(HONE_NEW(&cpu, "a device", error));
-    const hone_status status = hone_pool_create(description->threads, &cpu->pool, error);
-    if (status != HONE_OK) {
-        hone_free(cpu);
-        return status;
-    }
     cpu->base.vtable = &cpu_vtable;
     cpu->base.padding = 16;
-    const char *const poison = getenv("HONE_POISON");
-    cpu->poison = poison && poison[0] == '1';
+    hone_status status = hone_device_switch("HONE_POISON", "1", "0", &cpu->poison, error);
+    if (status == HONE_OK) status = hone_pool_create(description->threads, &cpu->pool, error);
+    if (status != HONE_OK) {
+        cpu_close(&cpu->base);
+        return status;
+    }
     snprintf(cpu->base.name, sizeof(cpu->base.name), "cpu");
     const int threads = hone_pool_threads(cpu->pool);
     snprintf(cpu->base.detail, sizeof(cpu->base.detail), "%d thread%s", threads, threads == 1 ? "" : "s");

@@ -118,6 +118,22 @@ hone_status gpu_open_driver(gpu_device *gpu, hone_error *error) {
     return gpu_put_faults_before(&gpu->driver, error);
 }
 
+// What tests ask for by the environment.
+static hone_status read_environment(gpu_device *gpu, hone_error *error) {
+    bool self_test = true;
+    HONE_TRY(hone_device_switch("HONE_SCRAMBLE", "1", "0", &gpu->scramble, error));
+    HONE_TRY(hone_device_switch("HONE_POISON", "1", "0", &gpu->poison, error));
+    HONE_TRY(hone_device_switch("HONE_SELF_TEST", "on", "off", &self_test, error));
+    gpu->untested = !self_test;
+    const char *const patience = getenv("HONE_PATIENCE");
+    if (!patience || !patience[0]) return HONE_OK;
+    char *end;
+    gpu->patience = strtod(patience, &end);
+    HONE_FAIL_IF(*end || !(gpu->patience > 0 && gpu->patience < 1e9), error, INVALID_ARGUMENT,
+                 "HONE_PATIENCE=%.100s: it is a number of seconds above 0", patience);
+    return HONE_OK;
+}
+
 hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, hone_error *error) {
     *out = NULL;
     const gpu_interface *interface = NULL;
@@ -132,7 +148,8 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
     gpu->base.vtable = &gpu_vtable;
     gpu->request = request;
     gpu->open = interface->open;
-    const hone_status status = gpu_open_driver(gpu, error);
+    hone_status status = read_environment(gpu, error);
+    if (status == HONE_OK) status = gpu_open_driver(gpu, error);
     if (status != HONE_OK) {
         gpu_close(&gpu->base);
         return status;
@@ -142,12 +159,6 @@ hone_status hone_gpu_open(const char *name, bool hardware, hone_device **out, ho
     gpu->base.piece_bytes = piece_bytes(gpu->driver->limits.buffer_bytes);
     gpu->base.staging = gpu->base.peak = gpu->driver->facts.staging_bytes;
     gpu->kind = interface->name;
-    const char *const scramble = getenv("HONE_SCRAMBLE");
-    gpu->scramble = scramble && scramble[0] == '1';
-    const char *const poison = getenv("HONE_POISON");
-    gpu->poison = poison && poison[0] == '1';
-    const char *const patience = getenv("HONE_PATIENCE");
-    gpu->patience = patience ? atof(patience) : 0;
     list_features(gpu->driver->limits.features, gpu->features, sizeof(gpu->features));
     snprintf(gpu->base.name, sizeof(gpu->base.name), "%s", name);
     snprintf(gpu->base.detail, sizeof(gpu->base.detail), "%s, %s", gpu->driver->facts.gpu, gpu->driver->facts.driver);

@@ -75,6 +75,7 @@ typedef struct gpu_device {
     double patience;           // seconds, from the environment of tests; 0: by what is queued
     double traced;             // the end of the last call in a trace
     bool scramble;             // tests: what need not wait runs in another order
+    bool untested;             // tests: no self-test as it is opened
     bool poison;               // tests: working memory is NaN, so that a read of what was never written shows
 } gpu_device;
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/device.h"
 #include "device/gpu/vulkan/internal.h"
 
 #define VULKAN_MAX_GPUS 16
@@ -29,6 +30,8 @@ static void *symbol(void *library, const char *name) {
 }
 
 static hone_status open_instance(vulkan_driver *vk, hone_error *error) {
+    bool checked = false;
+    HONE_TRY(hone_device_switch("HONE_VULKAN_VALIDATION", "1", "0", &checked, error));
     vk->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     HONE_FAIL_IF(!vk->library, error, NOT_FOUND,
                  "vulkan: libvulkan.so.1 is not installed: it comes with a GPU's driver, or as libvulkan1");
@@ -37,7 +40,6 @@ static hone_status open_instance(vulkan_driver *vk, hone_error *error) {
     const PFN_vkCreateInstance create = (PFN_vkCreateInstance)vk->GetInstanceProcAddr(NULL, "vkCreateInstance");
     const VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pApplicationName = "hone", .apiVersion = VK_API_VERSION_1_3};
-    const bool checked = vulkan_wants_validation();
     const char *const layer = VULKAN_VALIDATION_LAYER;
     const char *const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     VkDebugUtilsMessengerCreateInfoEXT messenger;
