@@ -3,8 +3,8 @@
 #ifndef HONE_OPS_LINEAR_Q4GSW_CODES_H
 #define HONE_OPS_LINEAR_Q4GSW_CODES_H
 
-#include "ops/kernel.h"
 #include "ops/matmul/gemm.h"
+#include "ops/shared/variants.h"
 
 // Which operands of a call make up the weight.
 typedef struct hone_code_operands {
@@ -37,6 +37,30 @@ typedef struct hone_codes_kernel {
     double factor;
     bool backward;
 } hone_codes_kernel;
-void hone_codes_kernel_add(hone_kernel_list *list, const hone_codes_kernel *kernel);
+void hone_codes_kernel_plain(hone_kernel_list *list, const hone_codes_kernel *kernel);
+// The same for few rows; what is taken is known by shapes and types alone.
+bool hone_codes_kernel_is_few(const hone_codes_kernel *kernel);
+void hone_codes_kernel_few(hone_kernel_list *list, const hone_codes_kernel *kernel);
+
+// Defines hone_kernels_<id>, the rows of an operator that is such a product; product(call, &codes) returns what it binds.
+#define HONE_CODES_KERNELS(id, product)                                                                                \
+    static bool id##_is_few(const hone_op_call *call) {                                                                \
+        hone_codes codes;                                                                                              \
+        const hone_codes_kernel kernel = product(call, &codes);                                                        \
+        return hone_codes_kernel_is_few(&kernel);                                                                      \
+    }                                                                                                                  \
+    static void id##_few(const hone_op_call *call, hone_kernel_list *list) {                                           \
+        hone_codes codes;                                                                                              \
+        const hone_codes_kernel kernel = product(call, &codes);                                                        \
+        hone_codes_kernel_few(list, &kernel);                                                                          \
+    }                                                                                                                  \
+    static void id##_plain(const hone_op_call *call, hone_kernel_list *list) {                                         \
+        hone_codes codes;                                                                                              \
+        const hone_codes_kernel kernel = product(call, &codes);                                                        \
+        hone_codes_kernel_plain(list, &kernel);                                                                        \
+    }                                                                                                                  \
+    HONE_DECLARE_KERNEL(id)                                                                                            \
+    const hone_kernel_variant hone_kernels_##id[] = {                                                                  \
+        {"few", 0, id##_is_few, id##_few}, {"plain", 0, 0, id##_plain}, {0}};
 
 #endif

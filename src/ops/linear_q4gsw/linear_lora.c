@@ -7,7 +7,6 @@
 // zero at 8 unless there are minimums; codes of i8 are one of 8 bits. The weight gets no gradient.
 #include "ops/linear_q4gsw/linear_lora.h"
 #include "ops/matmul/operators.h"
-#include "ops/shared/variants.h"
 
 // Operands of both, and where those of either stand.
 enum { IN, WEIGHTS, SCALES, MINIMUMS, GROUP, BASE, LOW, OTHER, FACTOR, COLUMNS = FACTOR };
@@ -142,23 +141,23 @@ static void cpu(const hone_op_call *call) {
 }
 
 // --- GPU -------------------------------------------------------------------------------------------------------------
-static void kernel(const hone_op_call *call, hone_kernel_list *list) {
-    const hone_codes w = weight_of(call);
+static hone_codes_kernel product_kernel(const hone_op_call *call, hone_codes *codes) {
     const bool backward = is_backward(call);
-    hone_codes_kernel_add(list, &(hone_codes_kernel){.codes = &w,
-                                                     .in = hone_operand_tensor(call, IN),
-                                                     .weights = hone_operand_tensor(call, WEIGHTS),
-                                                     .scales = hone_operand_tensor(call, SCALES),
-                                                     .minimums = hone_operand_tensor(call, MINIMUMS),
-                                                     .out = &call->outputs[0],
-                                                     .start = hone_operand_tensor(call, BASE),
-                                                     .start_row = backward ? w.k : w.n,
-                                                     .low = hone_operand_tensor(call, LOW),
-                                                     .up = hone_operand_tensor(call, OTHER),
-                                                     .factor = backward ? 1 : call->operands[FACTOR].real,
-                                                     .backward = backward});
+    *codes = weight_of(call);
+    return (hone_codes_kernel){.codes = codes,
+                               .in = hone_operand_tensor(call, IN),
+                               .weights = hone_operand_tensor(call, WEIGHTS),
+                               .scales = hone_operand_tensor(call, SCALES),
+                               .minimums = hone_operand_tensor(call, MINIMUMS),
+                               .out = &call->outputs[0],
+                               .start = hone_operand_tensor(call, BASE),
+                               .start_row = backward ? codes->k : codes->n,
+                               .low = hone_operand_tensor(call, LOW),
+                               .up = hone_operand_tensor(call, OTHER),
+                               .factor = backward ? 1 : call->operands[FACTOR].real,
+                               .backward = backward};
 }
-HONE_PLAIN_KERNEL_RULE(linear_lora, kernel)
+HONE_CODES_KERNELS(linear_lora, product_kernel)
 
 // --- gradients -------------------------------------------------------------------------------------------------------
 enum { INPUT_BASE = 4, INPUT_LOW, INPUT_OTHER }; // among tensors alone

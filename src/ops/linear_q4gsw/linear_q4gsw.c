@@ -7,7 +7,6 @@
 //   8-bit:            W = code * scale (+ minimum)
 // The gradient of either direction is the other one; weights, scales, minimums and bias get none.
 #include "ops/linear_q4gsw/linear_lora.h"
-#include "ops/shared/variants.h"
 
 // An operator of this family: the descriptor first, so that a call's `op` leads to the rest.
 typedef struct code_op {
@@ -86,21 +85,20 @@ static void cpu(const hone_op_call *call) {
     hone_codes_linear(call, &w, hone_type_rows(&x->type), x->data, bias, 0, call->outputs[0].data);
 }
 
-static void kernel(const hone_op_call *call, hone_kernel_list *list) {
+static hone_codes_kernel product_kernel(const hone_op_call *call, hone_codes *codes) {
     const code_op *const self = family(call->op);
-    const hone_codes w = weight_of(call);
-    hone_codes_kernel_add(
-        list, &(hone_codes_kernel){
-                  .codes = &w,
-                  .in = hone_operand_tensor(call, 0),
-                  .weights = hone_operand_tensor(call, 1),
-                  .scales = hone_operand_tensor(call, (size_t)self->at.scales),
-                  .minimums = self->at.minimums >= 0 ? hone_operand_tensor(call, (size_t)self->at.minimums) : NULL,
-                  .out = &call->outputs[0],
-                  .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL,
-                  .backward = self->backward});
+    *codes = weight_of(call);
+    return (hone_codes_kernel){.codes = codes,
+                               .in = hone_operand_tensor(call, 0),
+                               .weights = hone_operand_tensor(call, 1),
+                               .scales = hone_operand_tensor(call, (size_t)self->at.scales),
+                               .minimums =
+                                   self->at.minimums >= 0 ? hone_operand_tensor(call, (size_t)self->at.minimums) : NULL,
+                               .out = &call->outputs[0],
+                               .start = self->bias >= 0 ? hone_operand_tensor(call, (size_t)self->bias) : NULL,
+                               .backward = self->backward};
 }
-HONE_PLAIN_KERNEL_RULE(linear_codes, kernel)
+HONE_CODES_KERNELS(linear_codes, product_kernel)
 
 // The other direction, with the same weight.
 static hone_status gradient(const hone_gradient_call *call, hone_error *error) {
