@@ -161,10 +161,8 @@ int main(int argc, char **argv) {
     }
     hone_device_close(device);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cuts_decide_about_no_bit),
-        cmocka_unit_test(test_every_kind_of_loss),
-        cmocka_unit_test(test_several_losses),
-        cmocka_unit_test(test_a_fault_is_spelt_right),
+        cmocka_unit_test(test_cuts_decide_about_no_bit), cmocka_unit_test(test_every_kind_of_loss),
+        cmocka_unit_test(test_several_losses),           cmocka_unit_test(test_a_fault_is_spelt_right),
         cmocka_unit_test(test_a_driver_stays_loaded),
     };
     return cmocka_run_group_tests(tests, enter, leave);

@@ -42,7 +42,8 @@ void hone_codes_kernel_plain(hone_kernel_list *list, const hone_codes_kernel *ke
 bool hone_codes_kernel_is_few(const hone_codes_kernel *kernel);
 void hone_codes_kernel_few(hone_kernel_list *list, const hone_codes_kernel *kernel);
 
-// Defines hone_kernels_<id>, the rows of an operator that is such a product; product(call, &codes) returns what it binds.
+// Defines hone_kernels_<id> and hone_kernels_<id>_backward, the rows of operators that are such products;
+// product(call, &codes) returns what it binds.
 #define HONE_CODES_KERNELS(id, product)                                                                                \
     static bool id##_is_few(const hone_op_call *call) {                                                                \
         hone_codes codes;                                                                                              \
@@ -60,7 +61,9 @@ void hone_codes_kernel_few(hone_kernel_list *list, const hone_codes_kernel *kern
         hone_codes_kernel_plain(list, &kernel);                                                                        \
     }                                                                                                                  \
     HONE_DECLARE_KERNEL(id)                                                                                            \
+    HONE_DECLARE_KERNEL(id##_backward)                                                                                 \
     const hone_kernel_variant hone_kernels_##id[] = {                                                                  \
-        {"few", 0, id##_is_few, id##_few}, {"plain", 0, 0, id##_plain}, {0}};
+        {"few", 0, id##_is_few, id##_few}, {"plain", 0, 0, id##_plain}, {0}};                                          \
+    const hone_kernel_variant hone_kernels_##id##_backward[] = {{"plain", 0, 0, id##_plain}, {0}};
 
 #endif

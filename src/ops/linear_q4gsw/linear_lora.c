@@ -230,6 +230,6 @@ const hone_op hone_op_linear_lora_backward = {
     .cpu_needs = needs,
     .gradient = backward_gradient,
     .gradient_text = "d_out: linear_lora(g, weights, ...); base: g; low: g @ down^T; down: low^T @ g",
-    .variants = hone_kernels_linear_lora,
+    .variants = hone_kernels_linear_lora_backward,
     .flop = flop,
 };

@@ -120,7 +120,7 @@ static double flop(const hone_op_call *call) {
     return hone_product_flop_of(call, 0);
 }
 
-#define CODE_OP(the_schema, the_summary, the_text)                                                                     \
+#define CODE_OP(the_schema, the_summary, the_text, kernels)                                                            \
     .op = {.schema = the_schema,                                                                                       \
            .summary = the_summary,                                                                                     \
            .infer = infer,                                                                                             \
@@ -128,12 +128,13 @@ static double flop(const hone_op_call *call) {
            .cpu_needs = needs,                                                                                         \
            .gradient = gradient,                                                                                       \
            .gradient_text = the_text,                                                                                  \
-           .variants = hone_kernels_linear_codes,                                                                      \
+           .variants = kernels,                                                                                        \
            .flop = flop}
 
 static const code_op q4 = {
     CODE_OP("et_vk::linear_q4gsw(Tensor x, Tensor weights, Tensor scales, int group_size, Tensor? bias=None) -> Tensor",
-            "x[..,K] @ W[N,K]^T + bias, W = (code - 8) * scale", "x: linear_q4gsw_backward(g, weights, scales)"),
+            "x[..,K] @ W[N,K]^T + bias, W = (code - 8) * scale", "x: linear_q4gsw_backward(g, weights, scales)",
+            hone_kernels_linear_codes),
     .at = {1, 2, -1, 3, -1, 4},
     .bias = 4,
     .other = "et_vk::linear_q4gsw_backward",
@@ -143,7 +144,7 @@ static const code_op q4_backward = {
     CODE_OP("et_vk::linear_q4gsw_backward(Tensor d_out, Tensor weights, Tensor scales, int group_size, "
             "int? columns=None) -> Tensor",
             "d_out[..,N] @ W[N,K], W = (code - 8) * scale; K = columns, or twice the bytes of a row",
-            "d_out: linear_q4gsw(g, weights, scales)"),
+            "d_out: linear_q4gsw(g, weights, scales)", hone_kernels_linear_codes_backward),
     .at = {1, 2, -1, 3, 4, 4},
     .bias = -1,
     .other = "et_vk::linear_q4gsw",
@@ -153,7 +154,7 @@ static const code_op q4_backward = {
 static const code_op q4m = {
     CODE_OP("hone::linear_q4gswm(Tensor x, Tensor weights, Tensor scales, Tensor minimums, int group_size) -> Tensor",
             "x[..,K] @ W[N,K]^T, W = code * scale + minimum of 4 bits",
-            "x: linear_q4gswm_backward(g, weights, scales, minimums)"),
+            "x: linear_q4gswm_backward(g, weights, scales, minimums)", hone_kernels_linear_codes),
     .at = {1, 2, 3, 4, -1, 4},
     .bias = -1,
     .other = "hone::linear_q4gswm_backward",
@@ -163,7 +164,7 @@ static const code_op q4m_backward = {
     CODE_OP("hone::linear_q4gswm_backward(Tensor d_out, Tensor weights, Tensor scales, Tensor minimums, "
             "int group_size, int? columns=None) -> Tensor",
             "d_out[..,N] @ W[N,K], W = code * scale + minimum of 4 bits; K = columns, or twice the bytes of a row",
-            "d_out: linear_q4gswm(g, weights, scales, minimums)"),
+            "d_out: linear_q4gswm(g, weights, scales, minimums)", hone_kernels_linear_codes_backward),
     .at = {1, 2, 3, 4, 5, 4},
     .bias = -1,
     .other = "hone::linear_q4gswm",
@@ -173,7 +174,7 @@ static const code_op q4m_backward = {
 static const code_op q8 = {
     CODE_OP("hone::linear_q8gsw(Tensor x, Tensor weights, Tensor scales, Tensor? minimums, int group_size) -> Tensor",
             "x[..,K] @ W[N,K]^T, W = code * scale + minimum of 8 bits",
-            "x: linear_q8gsw_backward(g, weights, scales, minimums)"),
+            "x: linear_q8gsw_backward(g, weights, scales, minimums)", hone_kernels_linear_codes),
     .at = {1, 2, 3, 4, -1, 8},
     .bias = -1,
     .other = "hone::linear_q8gsw_backward",
@@ -183,7 +184,7 @@ static const code_op q8_backward = {
     CODE_OP("hone::linear_q8gsw_backward(Tensor d_out, Tensor weights, Tensor scales, Tensor? minimums, "
             "int group_size) -> Tensor",
             "d_out[..,N] @ W[N,K], W = code * scale + minimum of 8 bits",
-            "d_out: linear_q8gsw(g, weights, scales, minimums)"),
+            "d_out: linear_q8gsw(g, weights, scales, minimums)", hone_kernels_linear_codes_backward),
     .at = {1, 2, 3, 4, -1, 8},
     .bias = -1,
     .other = "hone::linear_q8gsw",
