@@ -2,14 +2,6 @@
 // Cases of tables of rows.
 #include "ops/shared/cases.h"
 
-#define U8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_U8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
-#define I8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_I8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
 #define SCALES(...) {.type = {HONE_DTYPE_F32, HONE_DIMS_(__VA_ARGS__)}, .fill = HONE_FILL_POSITIVE_SCALES}
 #define HALF(...)                                                                                                      \
     {                                                                                                                  \
@@ -156,50 +148,50 @@ const hone_op_case hone_cases_embedding[] = {
 
     {.op = "hone::embedding_q4gswm",
      .name = "no minimums, N_pad > N",
-     HONE_INPUTS(U8(21, 32), SCALES(2, 24), HONE_I32_IN(0, 20, 7)),
+     HONE_INPUTS(HONE_U8(21, 32), SCALES(2, 24), HONE_I32_IN(0, 20, 7)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_NO, HONE_IN(2), HONE_CASE_I(32)),
      LOOKED_UP(codes_4)},
     {.op = "hone::embedding_q4gswm",
      .name = "f16 minimums, indices [2,5]",
-     HONE_INPUTS(U8(21, 32), HALF(2, 21), HALF(2, 21), I64_IN(0, 20, 2, 5)),
+     HONE_INPUTS(HONE_U8(21, 32), HALF(2, 21), HALF(2, 21), I64_IN(0, 20, 2, 5)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_IN(3), HONE_CASE_I(32)),
      LOOKED_UP(codes_4)},
     {.op = "hone::embedding_q4gswm",
      .name = "K = 49, g = 5, out of range is clamped",
-     HONE_INPUTS(U8(21, 25), SCALES(10, 21), HONE_I32_OF((-3, 20, 21, 7), 4)),
+     HONE_INPUTS(HONE_U8(21, 25), SCALES(10, 21), HONE_I32_OF((-3, 20, 21, 7), 4)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_NO, HONE_IN(2), HONE_CASE_I(5), HONE_CASE_I(49)),
      LOOKED_UP(codes_4)},
     {.op = "hone::embedding_q8gsw",
      .name = "f16 scales",
-     HONE_INPUTS(I8(21, 64), HALF(2, 21), HONE_I32_IN(0, 20, 7)),
+     HONE_INPUTS(HONE_I8(21, 64), HALF(2, 21), HONE_I32_IN(0, 20, 7)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_NO, HONE_IN(2), HONE_CASE_I(32)),
      LOOKED_UP(codes_8)},
     {.op = "hone::embedding_q8gsw",
      .name = "minimums, K = 41, g = 16",
-     HONE_INPUTS(I8(21, 41), SCALES(3, 30), HONE_F32(3, 30), HONE_I32_IN(0, 20, 7)),
+     HONE_INPUTS(HONE_I8(21, 41), SCALES(3, 30), HONE_F32(3, 30), HONE_I32_IN(0, 20, 7)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_IN(3), HONE_CASE_I(16)),
      LOOKED_UP(codes_8)},
 
     {.op = "et_vk::embedding_q4gsw",
      .name = "even columns high",
-     HONE_INPUTS(U8(9, 32), SCALES(9, 2), HONE_I32_IN(0, 8, 3, 4)),
+     HONE_INPUTS(HONE_U8(9, 32), SCALES(9, 2), HONE_I32_IN(0, 8, 3, 4)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(32), HONE_IN(2)),
      LOOKED_UP(exported)},
     {.op = "et_vk::embedding_q4gsw",
      .name = "as a linear weight",
-     HONE_INPUTS(U8(9, 32), SCALES(9, 4), HONE_I32_IN(0, 8, 11)),
+     HONE_INPUTS(HONE_U8(9, 32), SCALES(9, 4), HONE_I32_IN(0, 8, 11)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(16), HONE_IN(2), HONE_CASE_B(1)),
      LOOKED_UP(exported)},
 
     {.op = "hone::embedding_q4gswm",
      .name = "a table of 151936 rows",
-     HONE_INPUTS(U8(151936, 448), HALF(28, 151936), HALF(28, 151936), HONE_I32_IN(0, 151935, 99)),
+     HONE_INPUTS(HONE_U8(151936, 448), HALF(28, 151936), HALF(28, 151936), HONE_I32_IN(0, 151935, 99)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_IN(2), HONE_IN(3), HONE_CASE_I(32)),
      LOOKED_UP(codes_4),
      .large = true},
     {.op = "et_vk::embedding_q4gsw",
      .name = "a table of 151936 rows",
-     HONE_INPUTS(U8(151936, 448), SCALES(151936, 28), HONE_I32_IN(0, 151935, 99)),
+     HONE_INPUTS(HONE_U8(151936, 448), SCALES(151936, 28), HONE_I32_IN(0, 151935, 99)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(32), HONE_IN(2)),
      LOOKED_UP(exported),
      .large = true},
@@ -212,7 +204,7 @@ const hone_op_case hone_cases_embedding[] = {
      .bench_only = true},
     {.op = "hone::embedding_q8gsw",
      .name = "512 of 49152x576",
-     HONE_INPUTS(I8(49152, 576), HALF(18, 49152), HONE_I32_IN(0, 49151, 512)),
+     HONE_INPUTS(HONE_I8(49152, 576), HALF(18, 49152), HONE_I32_IN(0, 49151, 512)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_NO, HONE_IN(2), HONE_CASE_I(32)),
      LOOKED_UP(codes_8),
      .bench_only = true},

@@ -155,3 +155,19 @@ void hone_codes_linear(const hone_op_call *call, const hone_codes *w, int64_t m,
     vectors v = {w, out, sums, start, start_row, y, (int)m, hone_pieces(least, ROWS) * ROWS};
     hone_call_parallel(call, hone_pieces(w->n, v.rows), vectors_task, &v);
 }
+
+hone_gemm hone_codes_backward(const hone_codes *w, int64_t m, const float *d_out, const float *start, float *out) {
+    return (hone_gemm){
+        .m = m,
+        .n = w->k,
+        .k = w->n,
+        .left = {.data = d_out, .ld = w->n, .factor = 1, .m = m},
+        .right = {.codes = w},
+        .c = out,
+        .ldc = w->k,
+        .start = start,
+        .start_row = w->k,
+        .start_column = 1,
+        .start_factor = 1,
+    };
+}

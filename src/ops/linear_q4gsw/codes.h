@@ -27,6 +27,9 @@ hone_cpu_needs hone_codes_linear_needs(const hone_codes *codes, int64_t m);
 void hone_codes_linear(const hone_op_call *call, const hone_codes *codes, int64_t m, const float *x, const float *start,
                        int64_t start_row, float *y);
 
+// start[M,K] + d_out[M,N] @ W[N,K] into out; start may be NULL.
+hone_gemm hone_codes_backward(const hone_codes *codes, int64_t m, const float *d_out, const float *start, float *out);
+
 // What a product with codes on a GPU takes beside x and the codes; all but `out` may be NULL.
 typedef struct hone_codes_kernel {
     const hone_codes *codes;

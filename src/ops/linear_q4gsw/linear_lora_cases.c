@@ -2,14 +2,6 @@
 // Cases of the linear layers with weights in codes and a LoRA.
 #include "ops/shared/cases.h"
 
-#define U8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_U8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
-#define I8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_I8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
 #define SCALES(...) {.type = {HONE_DTYPE_F32, HONE_DIMS_(__VA_ARGS__)}, .fill = HONE_FILL_POSITIVE_SCALES}
 #define HALVES(...) {.type = {HONE_DTYPE_F16, HONE_DIMS_(__VA_ARGS__)}, .fill = HONE_FILL_POSITIVE_SCALES}
 #define HALF_MINIMUMS(...)                                                                                             \
@@ -76,26 +68,26 @@ static void linear_lora_backward(const hone_reference *run) {
 #define FOUR(what, m, n, k, r, g, groups, padded)                                                                      \
     {.op = "hone::linear_lora",                                                                                        \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, (k + 1) / 2), SCALES(groups, padded), HONE_F32(m, n), HONE_F32(m, r),           \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, (k + 1) / 2), SCALES(groups, padded), HONE_F32(m, n), HONE_F32(m, r),      \
                  HONE_F32(n, r)),                                                                                      \
      HONE_TAKES(FIRST(g), HONE_IN(3), HONE_IN(4), HONE_IN(5), HONE_CASE_R(1.5)),                                       \
      CHECKED(linear_lora, 6)},                                                                                         \
     {                                                                                                                  \
         .op = "hone::linear_lora_backward", .name = what,                                                              \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, (k + 1) / 2), SCALES(groups, padded), HONE_F32(m, k), HONE_F32(m, r),        \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, (k + 1) / 2), SCALES(groups, padded), HONE_F32(m, k), HONE_F32(m, r),   \
                     HONE_F32(r, k)),                                                                                   \
         HONE_TAKES(FIRST(g), HONE_IN(3), HONE_IN(4), HONE_IN(5), HONE_CASE_I(k)), CHECKED(linear_lora_backward, 6)     \
     }
 #define FOUR_MINIMUMS(what, m, n, k, r, g, groups, padded)                                                             \
     {.op = "hone::linear_lora",                                                                                        \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, (k + 1) / 2), HALVES(groups, padded), HALF_MINIMUMS(groups, padded),            \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, (k + 1) / 2), HALVES(groups, padded), HALF_MINIMUMS(groups, padded),       \
                  HONE_F32(m, r), HONE_F32(n, r)),                                                                      \
      HONE_TAKES(FIRST_MINIMUMS(g), HONE_CASE_NO, HONE_IN(4), HONE_IN(5)),                                              \
      CHECKED(linear_lora, 14)},                                                                                        \
     {                                                                                                                  \
         .op = "hone::linear_lora_backward", .name = what,                                                              \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, (k + 1) / 2), HALVES(groups, padded), HALF_MINIMUMS(groups, padded),         \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, (k + 1) / 2), HALVES(groups, padded), HALF_MINIMUMS(groups, padded),    \
                     HONE_F32(m, r), HONE_F32(r, k)),                                                                   \
         HONE_TAKES(FIRST_MINIMUMS(g), HONE_CASE_NO, HONE_IN(4), HONE_IN(5), HONE_CASE_I(k)),                           \
         CHECKED(linear_lora_backward, 14)                                                                              \
@@ -103,12 +95,14 @@ static void linear_lora_backward(const hone_reference *run) {
 #define EIGHT(what, m, n, k, r, g, groups, padded)                                                                     \
     {.op = "hone::linear_lora",                                                                                        \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), I8(n, k), HALVES(groups, padded), HONE_F32(m, n), HONE_F32(m, r), HONE_F32(n, r)),    \
+     HONE_INPUTS(HONE_F32(m, k), HONE_I8(n, k), HALVES(groups, padded), HONE_F32(m, n), HONE_F32(m, r),                \
+                 HONE_F32(n, r)),                                                                                      \
      HONE_TAKES(FIRST(g), HONE_IN(3), HONE_IN(4), HONE_IN(5), HONE_CASE_R(-0.25)),                                     \
      CHECKED(linear_lora, 6)},                                                                                         \
     {                                                                                                                  \
         .op = "hone::linear_lora_backward", .name = what,                                                              \
-        HONE_INPUTS(HONE_F32(m, n), I8(n, k), HALVES(groups, padded), HONE_F32(m, k), HONE_F32(m, r), HONE_F32(r, k)), \
+        HONE_INPUTS(HONE_F32(m, n), HONE_I8(n, k), HALVES(groups, padded), HONE_F32(m, k), HONE_F32(m, r),             \
+                    HONE_F32(r, k)),                                                                                   \
         HONE_TAKES(FIRST(g), HONE_IN(3), HONE_IN(4), HONE_IN(5)), CHECKED(linear_lora_backward, 6)                     \
     }
 #define VALUE(function) .reference = function, .tolerance = HONE_TOLERANCE_PRODUCT
@@ -117,13 +111,13 @@ static void linear_lora_backward(const hone_reference *run) {
 #define TIMED_FOUR(what, m, n, k, r)                                                                                   \
     {.op = "hone::linear_lora",                                                                                        \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, k / 2), HALVES(k / 32, n), HALF_MINIMUMS(k / 32, n), HONE_F32(m, r),            \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, k / 2), HALVES(k / 32, n), HALF_MINIMUMS(k / 32, n), HONE_F32(m, r),       \
                  HONE_F32(n, r)),                                                                                      \
      HONE_TAKES(FIRST_MINIMUMS(32), HONE_CASE_NO, HONE_IN(4), HONE_IN(5)),                                             \
      TIMED(linear_lora, (m) * (n) * (k + r))},                                                                         \
     {                                                                                                                  \
         .op = "hone::linear_lora_backward", .name = what,                                                              \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, k / 2), HALVES(k / 32, n), HALF_MINIMUMS(k / 32, n), HONE_F32(m, k),         \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, k / 2), HALVES(k / 32, n), HALF_MINIMUMS(k / 32, n), HONE_F32(m, k),    \
                     HONE_F32(m, r), HONE_F32(r, k)),                                                                   \
         HONE_TAKES(FIRST_MINIMUMS(32), HONE_IN(4), HONE_IN(5), HONE_IN(6)),                                            \
         TIMED(linear_lora_backward, (m) * ((n) + (r)) * (k))                                                           \
@@ -154,39 +148,39 @@ const hone_op_case hone_cases_linear_lora[] = {
     EIGHT("8 bits, g = 7", 3, 35, 30, 2, 7, 5, 36),
     {.op = "hone::linear_lora",
      .name = "nothing added",
-     HONE_INPUTS(HONE_F32(2, 3, 64), U8(21, 32), SCALES(2, 21)),
+     HONE_INPUTS(HONE_F32(2, 3, 64), HONE_U8(21, 32), SCALES(2, 21)),
      HONE_TAKES(FIRST(32)),
      CHECKED(linear_lora, 6)},
     {.op = "hone::linear_lora",
      .name = "leading dimensions, a base alone",
-     HONE_INPUTS(HONE_F32(2, 3, 64), U8(21, 32), SCALES(2, 21), HONE_F32(2, 3, 21)),
+     HONE_INPUTS(HONE_F32(2, 3, 64), HONE_U8(21, 32), SCALES(2, 21), HONE_F32(2, 3, 21)),
      HONE_TAKES(FIRST(32), HONE_IN(3)),
      CHECKED(linear_lora, 6)},
     {.op = "hone::linear_lora",
      .name = "leading dimensions",
-     HONE_INPUTS(HONE_F32(2, 3, 64), U8(21, 32), SCALES(2, 21), HONE_F32(2, 3, 4), HONE_F32(21, 4)),
+     HONE_INPUTS(HONE_F32(2, 3, 64), HONE_U8(21, 32), SCALES(2, 21), HONE_F32(2, 3, 4), HONE_F32(21, 4)),
      HONE_TAKES(FIRST(32), HONE_CASE_NO, HONE_IN(3), HONE_IN(4), HONE_CASE_R(2)),
      CHECKED(linear_lora, 6)},
     {.op = "hone::linear_lora_backward",
      .name = "columns from the codes, nothing added",
-     HONE_INPUTS(HONE_F32(2, 3, 21), U8(21, 32), HALVES(2, 24)),
+     HONE_INPUTS(HONE_F32(2, 3, 21), HONE_U8(21, 32), HALVES(2, 24)),
      HONE_TAKES(FIRST(32)),
      CHECKED(linear_lora_backward, 6)},
     {.op = "hone::linear_lora_backward",
      .name = "a base alone",
-     HONE_INPUTS(HONE_F32(7, 21), U8(21, 32), HALVES(2, 24), HONE_F32(7, 64)),
+     HONE_INPUTS(HONE_F32(7, 21), HONE_U8(21, 32), HALVES(2, 24), HONE_F32(7, 64)),
      HONE_TAKES(FIRST(32), HONE_IN(3)),
      CHECKED(linear_lora_backward, 6)},
 
     // Outputs of so many tiles that a GPU takes its larger ones.
     {.op = "hone::linear_lora",
      .name = "many tiles",
-     HONE_INPUTS(HONE_F32(130, 40), U8(6210, 20), SCALES(2, 6210), HONE_F32(130, 17), HONE_F32(6210, 17)),
+     HONE_INPUTS(HONE_F32(130, 40), HONE_U8(6210, 20), SCALES(2, 6210), HONE_F32(130, 17), HONE_F32(6210, 17)),
      HONE_TAKES(FIRST(32), HONE_CASE_NO, HONE_IN(3), HONE_IN(4), HONE_CASE_R(0.5)),
      VALUE(linear_lora)},
     {.op = "hone::linear_lora_backward",
      .name = "many tiles",
-     HONE_INPUTS(HONE_F32(130, 37), U8(37, 3105), SCALES(195, 40), HONE_F32(130, 6210), HONE_F32(130, 17),
+     HONE_INPUTS(HONE_F32(130, 37), HONE_U8(37, 3105), SCALES(195, 40), HONE_F32(130, 6210), HONE_F32(130, 17),
                  HONE_F32(17, 6210)),
      HONE_TAKES(FIRST(32), HONE_IN(3), HONE_IN(4), HONE_IN(5), HONE_CASE_I(6210)),
      VALUE(linear_lora_backward)},

@@ -47,16 +47,7 @@ static hone_status infer(const hone_op_call *call, hone_error *error) {
 // d_out[M,N] @ W[N,K].
 static hone_gemm backward_product(const hone_op_call *call, const hone_codes *w) {
     const hone_tensor *const d_out = hone_operand_tensor(call, 0);
-    const int64_t m = hone_type_rows(&d_out->type);
-    return (hone_gemm){
-        .m = m,
-        .n = w->k,
-        .k = w->n,
-        .left = {.data = d_out->data, .ld = w->n, .factor = 1, .m = m},
-        .right = {.codes = w},
-        .c = call->outputs[0].data,
-        .ldc = w->k,
-    };
+    return hone_codes_backward(w, hone_type_rows(&d_out->type), d_out->data, NULL, call->outputs[0].data);
 }
 
 static hone_codes weight_of(const hone_op_call *call) {

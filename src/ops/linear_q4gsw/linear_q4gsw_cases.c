@@ -2,14 +2,6 @@
 // Cases of the linear layers with weights in codes.
 #include "ops/shared/cases.h"
 
-#define U8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_U8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
-#define I8(...)                                                                                                        \
-    {                                                                                                                  \
-        .type = { HONE_DTYPE_I8, HONE_DIMS_(__VA_ARGS__) }                                                             \
-    }
 #define SCALES(...)      {.type = {HONE_DTYPE_F32, HONE_DIMS_(__VA_ARGS__)}, .fill = HONE_FILL_POSITIVE_SCALES}
 #define HALF_SCALES(...) {.type = {HONE_DTYPE_F16, HONE_DIMS_(__VA_ARGS__)}, .fill = HONE_FILL_POSITIVE_SCALES}
 #define MINIMUMS(...)    HONE_F32(__VA_ARGS__)
@@ -100,45 +92,45 @@ static void q8_backward(const hone_reference *run) {
 #define Q4(what, m, n, k, g, groups, padded)                                                                           \
     {.op = "et_vk::linear_q4gsw",                                                                                      \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, (k + 1) / 2), SCALES(groups, padded)),                                          \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, (k + 1) / 2), SCALES(groups, padded)),                                     \
      HONE_TAKES(FOUR, HONE_CASE_I(g)),                                                                                 \
      CHECKED(q4)},                                                                                                     \
     {                                                                                                                  \
         .op = "et_vk::linear_q4gsw_backward", .name = what,                                                            \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, (k + 1) / 2), SCALES(groups, padded)),                                       \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, (k + 1) / 2), SCALES(groups, padded)),                                  \
         HONE_TAKES(FOUR, HONE_CASE_I(g), HONE_CASE_I(k)), CHECKED(q4_backward)                                         \
     }
 #define Q4M(what, scale, minimum, m, n, k, g, groups, padded)                                                          \
     {.op = "hone::linear_q4gswm",                                                                                      \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, (k + 1) / 2), scale(groups, padded), minimum(groups, padded)),                  \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, (k + 1) / 2), scale(groups, padded), minimum(groups, padded)),             \
      HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(g)),                                                                     \
      CHECKED(q4m)},                                                                                                    \
     {                                                                                                                  \
         .op = "hone::linear_q4gswm_backward", .name = what,                                                            \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, (k + 1) / 2), scale(groups, padded), minimum(groups, padded)),               \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, (k + 1) / 2), scale(groups, padded), minimum(groups, padded)),          \
         HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(g), HONE_CASE_I(k)), CHECKED(q4m_backward)                            \
     }
 #define Q8(what, scale, m, n, k, g, groups, padded)                                                                    \
     {.op = "hone::linear_q8gsw",                                                                                       \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), I8(n, k), scale(groups, padded)),                                                     \
+     HONE_INPUTS(HONE_F32(m, k), HONE_I8(n, k), scale(groups, padded)),                                                \
      HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(g)),                                                                   \
      CHECKED(q8)},                                                                                                     \
     {                                                                                                                  \
         .op = "hone::linear_q8gsw_backward", .name = what,                                                             \
-        HONE_INPUTS(HONE_F32(m, n), I8(n, k), scale(groups, padded)), HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(g)),  \
-        CHECKED(q8_backward)                                                                                           \
+        HONE_INPUTS(HONE_F32(m, n), HONE_I8(n, k), scale(groups, padded)),                                             \
+        HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(g)), CHECKED(q8_backward)                                           \
     }
 #define Q8M(what, scale, minimum, m, n, k, g, groups, padded)                                                          \
     {.op = "hone::linear_q8gsw",                                                                                       \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), I8(n, k), scale(groups, padded), minimum(groups, padded)),                            \
+     HONE_INPUTS(HONE_F32(m, k), HONE_I8(n, k), scale(groups, padded), minimum(groups, padded)),                       \
      HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(g)),                                                                     \
      CHECKED(q8)},                                                                                                     \
     {                                                                                                                  \
         .op = "hone::linear_q8gsw_backward", .name = what,                                                             \
-        HONE_INPUTS(HONE_F32(m, n), I8(n, k), scale(groups, padded), minimum(groups, padded)),                         \
+        HONE_INPUTS(HONE_F32(m, n), HONE_I8(n, k), scale(groups, padded), minimum(groups, padded)),                    \
         HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(g)), CHECKED(q8_backward)                                             \
     }
 
@@ -148,23 +140,23 @@ static void q8_backward(const hone_reference *run) {
 #define TIMED_Q4M(what, m, n, k)                                                                                       \
     {.op = "hone::linear_q4gswm",                                                                                      \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), U8(n, k / 2), HALF_SCALES(k / 32, n), HALF_MINIMUMS(k / 32, n)),                      \
+     HONE_INPUTS(HONE_F32(m, k), HONE_U8(n, k / 2), HALF_SCALES(k / 32, n), HALF_MINIMUMS(k / 32, n)),                 \
      HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(32)),                                                                    \
      TIMED(q4m, (m) * (n) * (k))},                                                                                     \
     {                                                                                                                  \
         .op = "hone::linear_q4gswm_backward", .name = what,                                                            \
-        HONE_INPUTS(HONE_F32(m, n), U8(n, k / 2), HALF_SCALES(k / 32, n), HALF_MINIMUMS(k / 32, n)),                   \
+        HONE_INPUTS(HONE_F32(m, n), HONE_U8(n, k / 2), HALF_SCALES(k / 32, n), HALF_MINIMUMS(k / 32, n)),              \
         HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(32)), TIMED(q4m_backward, (m) * (n) * (k))                            \
     }
 #define TIMED_Q8(what, m, n, k)                                                                                        \
     {.op = "hone::linear_q8gsw",                                                                                       \
      .name = what,                                                                                                     \
-     HONE_INPUTS(HONE_F32(m, k), I8(n, k), HALF_SCALES(k / 32, n)),                                                    \
+     HONE_INPUTS(HONE_F32(m, k), HONE_I8(n, k), HALF_SCALES(k / 32, n)),                                               \
      HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(32)),                                                                  \
      TIMED(q8, (int64_t)(m) * (n) * (k))},                                                                             \
     {                                                                                                                  \
         .op = "hone::linear_q8gsw_backward", .name = what,                                                             \
-        HONE_INPUTS(HONE_F32(m, n), I8(n, k), HALF_SCALES(k / 32, n)),                                                 \
+        HONE_INPUTS(HONE_F32(m, n), HONE_I8(n, k), HALF_SCALES(k / 32, n)),                                            \
         HONE_TAKES(FOUR, HONE_CASE_NO, HONE_CASE_I(32)), TIMED(q8_backward, (int64_t)(m) * (n) * (k))                  \
     }
 
@@ -188,32 +180,32 @@ const hone_op_case hone_cases_linear_q4gsw[] = {
     Q4("several chunks", 12, 20, 1120, 32, 35, 20),
     {.op = "et_vk::linear_q4gsw",
      .name = "bias, leading dimensions",
-     HONE_INPUTS(HONE_F32(2, 3, 64), U8(21, 32), SCALES(2, 21), HONE_F32(21)),
+     HONE_INPUTS(HONE_F32(2, 3, 64), HONE_U8(21, 32), SCALES(2, 21), HONE_F32(21)),
      HONE_TAKES(FOUR, HONE_CASE_I(32), HONE_IN(3)),
      CHECKED(q4)},
     {.op = "et_vk::linear_q4gsw",
      .name = "bias, one row",
-     HONE_INPUTS(HONE_F32(1, 64), U8(21, 32), SCALES(2, 21), HONE_F32(21)),
+     HONE_INPUTS(HONE_F32(1, 64), HONE_U8(21, 32), SCALES(2, 21), HONE_F32(21)),
      HONE_TAKES(FOUR, HONE_CASE_I(32), HONE_IN(3)),
      CHECKED(q4)},
     {.op = "et_vk::linear_q4gsw",
      .name = "f16 scales",
-     HONE_INPUTS(HONE_F32(7, 64), U8(21, 32), HALF_SCALES(2, 24)),
+     HONE_INPUTS(HONE_F32(7, 64), HONE_U8(21, 32), HALF_SCALES(2, 24)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      CHECKED(q4)},
     {.op = "et_vk::linear_q4gsw_backward",
      .name = "columns from the codes",
-     HONE_INPUTS(HONE_F32(2, 3, 21), U8(21, 32), HALF_SCALES(2, 24)),
+     HONE_INPUTS(HONE_F32(2, 3, 21), HONE_U8(21, 32), HALF_SCALES(2, 24)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      CHECKED(q4_backward)},
     {.op = "et_vk::linear_q4gsw_backward",
      .name = "rows of the weight over several chunks",
-     HONE_INPUTS(HONE_F32(12, 600), U8(600, 16), SCALES(1, 600)),
+     HONE_INPUTS(HONE_F32(12, 600), HONE_U8(600, 16), SCALES(1, 600)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      CHECKED(q4_backward)},
     {.op = "et_vk::linear_q4gsw",
      .name = "more rows than a dispatch has workgroups",
-     HONE_INPUTS(HONE_F32(70001, 2), U8(3, 1), SCALES(1, 3)),
+     HONE_INPUTS(HONE_F32(70001, 2), HONE_U8(3, 1), SCALES(1, 3)),
      HONE_TAKES(FOUR, HONE_CASE_I(2)),
      .reference = q4,
      .tolerance = HONE_TOLERANCE_PRODUCT},
@@ -221,19 +213,19 @@ const hone_op_case hone_cases_linear_q4gsw[] = {
     // Outputs of so many tiles that a GPU takes its larger ones.
     {.op = "et_vk::linear_q4gsw",
      .name = "many tiles",
-     HONE_INPUTS(HONE_F32(130, 40), U8(6210, 20), SCALES(2, 6210)),
+     HONE_INPUTS(HONE_F32(130, 40), HONE_U8(6210, 20), SCALES(2, 6210)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      .reference = q4,
      .tolerance = HONE_TOLERANCE_PRODUCT},
     {.op = "et_vk::linear_q4gsw_backward",
      .name = "many tiles",
-     HONE_INPUTS(HONE_F32(130, 37), U8(37, 3105), SCALES(195, 40)),
+     HONE_INPUTS(HONE_F32(130, 37), HONE_U8(37, 3105), SCALES(195, 40)),
      HONE_TAKES(FOUR, HONE_CASE_I(32), HONE_CASE_I(6210)),
      .reference = q4_backward,
      .tolerance = HONE_TOLERANCE_PRODUCT},
     {.op = "hone::linear_q8gsw_backward",
      .name = "many tiles",
-     HONE_INPUTS(HONE_F32(130, 37), I8(37, 6208), SCALES(194, 40), MINIMUMS(194, 40)),
+     HONE_INPUTS(HONE_F32(130, 37), HONE_I8(37, 6208), SCALES(194, 40), MINIMUMS(194, 40)),
      HONE_TAKES(FOUR, HONE_IN(3), HONE_CASE_I(32)),
      .reference = q8_backward,
      .tolerance = HONE_TOLERANCE_PRODUCT},
@@ -265,20 +257,20 @@ const hone_op_case hone_cases_linear_q4gsw[] = {
     TIMED_Q8("1 row, 49152x576", 1, 49152, 576),
     {.op = "et_vk::linear_q4gsw",
      .name = "151936 outputs",
-     HONE_INPUTS(HONE_F32(3, 896), U8(151936, 448), SCALES(28, 151936)),
+     HONE_INPUTS(HONE_F32(3, 896), HONE_U8(151936, 448), SCALES(28, 151936)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      .reference = q4,
      .tolerance = HONE_TOLERANCE_PRODUCT,
      .large = true},
     {.op = "et_vk::linear_q4gsw",
      .name = "4096 rows, 2048x2048",
-     HONE_INPUTS(HONE_F32(4096, 2048), U8(2048, 1024), SCALES(64, 2048)),
+     HONE_INPUTS(HONE_F32(4096, 2048), HONE_U8(2048, 1024), SCALES(64, 2048)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      .large = true,
      TIMED(q4, (int64_t)4096 * 2048 * 2048)},
     {.op = "et_vk::linear_q4gsw_backward",
      .name = "4096 rows, 2048x2048",
-     HONE_INPUTS(HONE_F32(4096, 2048), U8(2048, 1024), SCALES(64, 2048)),
+     HONE_INPUTS(HONE_F32(4096, 2048), HONE_U8(2048, 1024), SCALES(64, 2048)),
      HONE_TAKES(FOUR, HONE_CASE_I(32)),
      .large = true,
      TIMED(q4_backward, (int64_t)4096 * 2048 * 2048)},

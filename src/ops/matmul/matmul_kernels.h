@@ -14,7 +14,17 @@ typedef struct hone_gemm_kernel {
     int64_t batch;                                 // products one behind another; 0 means 1
 } hone_gemm_kernel;
 
-// The dispatch with words up to the right matrix's and bindings 1 to 4; the caller adds the rest, then ends it.
+// How a product is cut into groups.
+typedef struct hone_gemm_cut {
+    int64_t batch, across, down; // of groups
+    int64_t part, parts;         // steps of k of each
+} hone_gemm_cut;
+// The dispatch with words up to the right matrix's and bindings 1 to 4, and the one that adds up parts, if there are some.
+hone_kernel_dispatch *hone_gemm_kernel_cut(hone_kernel_list *list, const hone_gemm_kernel *kernel, const char *entry,
+                                           const hone_gemm_cut *cut);
+void hone_gemm_kernel_sum(hone_kernel_list *list, const hone_gemm_kernel *kernel, const hone_gemm_cut *cut);
+
+// The dispatch by tiles with words up to the right matrix's and bindings 1 to 4; the caller adds the rest, then ends it.
 hone_kernel_dispatch *hone_gemm_kernel_begin(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 void hone_gemm_kernel_end(hone_kernel_list *list, const hone_gemm_kernel *kernel);
 // All of it, for a right matrix of numbers; entries need not be given.

@@ -3,7 +3,6 @@
 // square of 4 x 4 of them for a slice of K, so that such a product takes one dispatch where tiles would need two: one for
 // parts of K, since there are too few tiles to keep a GPU busy, and one to add them up.
 #include "ops/matmul/matmul_kernels.h"
-#include "ops/shared/kernels.h"
 
 enum {
     NARROW = 32,      // rows or columns at most
@@ -58,29 +57,6 @@ static narrow_cut cut_of(const hone_gemm_kernel *kernel) {
     return c;
 }
 
-// Words 2 to 19, as product.slang has them; word 15 differs for sum_parts.
-static void product_words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_gemm_kernel *kernel,
-                          const narrow_cut *c, int64_t word15) {
-    const hone_gemm *const g = kernel->gemm;
-    const int64_t sizes[] = {g->m, g->n, g->k, g->left.ld, g->left.transposed};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) hone_kernel_word(list, d, sizes[i]);
-    hone_kernel_number(list, d, g->left.factor);
-    hone_kernel_word(list, d, g->start_row);
-    hone_kernel_word(list, d, g->start_column);
-    hone_kernel_number(list, d, kernel->start ? g->start_factor : 0);
-    hone_kernel_word(list, d, kernel->start == kernel->out);
-    const bool batches = c->batch > 1;
-    const int64_t rest[] = {batches ? g->m * g->k : 0,
-                            batches ? g->k * g->n : 0,
-                            g->m * g->n,
-                            word15,
-                            c->groups[!c->few_rows],
-                            c->part,
-                            c->parts,
-                            0};
-    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) hone_kernel_word(list, d, rest[i]);
-}
-
 // Words 20 to 27.
 static void narrow_words(hone_kernel_list *list, hone_kernel_dispatch *d, const hone_gemm_kernel *kernel,
                          const narrow_cut *c) {
@@ -106,28 +82,13 @@ bool hone_gemm_kernel_is_narrow(const hone_gemm_kernel *kernel) {
 }
 
 void hone_gemm_kernel_narrow(hone_kernel_list *list, const hone_gemm_kernel *kernel) {
-    const hone_gemm *const g = kernel->gemm;
     const narrow_cut c = cut_of(kernel);
-    const hone_tensor *const start = kernel->start == kernel->out ? NULL : kernel->start;
-    const int64_t elements = c.batch * g->m * g->n;
-    const size_t part_bytes = (size_t)(elements * c.parts) * sizeof(float);
-    hone_kernel_dispatch *d =
-        hone_kernel_add(list, "narrow.narrow", (uint64_t)(c.batch * c.parts * c.groups[0] * c.groups[1]));
-    hone_kernel_bind(list, d, kernel->left);
-    hone_kernel_bind(list, d, kernel->right);
-    if (c.parts > 1)
-        hone_kernel_bind_scratch(list, d, 0, part_bytes);
-    else
-        hone_kernel_bind(list, d, kernel->out);
-    hone_kernel_bind(list, d, c.parts > 1 ? NULL : start);
-    product_words(list, d, kernel, &c, c.groups[c.few_rows]);
+    const hone_gemm_cut cut = {.batch = c.batch,
+                               .across = c.groups[c.few_rows],
+                               .down = c.groups[!c.few_rows],
+                               .part = c.part,
+                               .parts = c.parts};
+    hone_kernel_dispatch *const d = hone_gemm_kernel_cut(list, kernel, "narrow.narrow", &cut);
     narrow_words(list, d, kernel, &c);
-    if (c.parts == 1) return;
-
-    d = hone_kernel_add(list, "matmul.sum_parts", hone_kernel_groups(elements, HONE_KERNEL_THREADS));
-    hone_kernel_bind_scratch(list, d, 0, part_bytes);
-    hone_kernel_bind(list, d, NULL);
-    hone_kernel_bind(list, d, kernel->out);
-    hone_kernel_bind(list, d, start);
-    product_words(list, d, kernel, &c, elements);
+    hone_gemm_kernel_sum(list, kernel, &cut);
 }

@@ -22,6 +22,14 @@
     {                                                                                                                  \
         .type = { HONE_DTYPE_F32, HONE_DIMS_(__VA_ARGS__) }                                                            \
     }
+#define HONE_U8(...)                                                                                                   \
+    {                                                                                                                  \
+        .type = { HONE_DTYPE_U8, HONE_DIMS_(__VA_ARGS__) }                                                             \
+    }
+#define HONE_I8(...)                                                                                                   \
+    {                                                                                                                  \
+        .type = { HONE_DTYPE_I8, HONE_DIMS_(__VA_ARGS__) }                                                             \
+    }
 #define HONE_F32_SCALAR                                                                                                \
     {                                                                                                                  \
         .type = { HONE_DTYPE_F32, 0, {0} }                                                                             \
