@@ -53,9 +53,9 @@ typedef struct hone_step_report {
     double learning_rate;
     int64_t tokens;     // read, padding not counted
     int64_t supervised; // of them trained
-    double seconds;
-    bool skipped; // loss or gradient was not finite: nothing was changed
-    double epoch; // rows seen / rows
+    double seconds;     // where steps are queued, its share of the time of the last few
+    bool skipped;       // loss or gradient was not finite: nothing was changed
+    double epoch;       // rows seen / rows
 } hone_step_report;
 
 typedef struct hone_trainer hone_trainer;

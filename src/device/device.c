@@ -375,7 +375,13 @@ uint32_t hone_program_flags(hone_program *program) {
 hone_status hone_program_locate(hone_program *program, hone_value value, hone_buffer **buffer, size_t *offset,
                                 hone_error *error) {
     const hone_plan *const plan = program->plan;
-    const uint32_t v = value.id < plan->graph->value_count ? plan->of_graph[value.id] : 0;
+    const bool known = value.id < plan->graph->value_count;
+    const uint32_t v = known ? plan->of_graph[value.id] : 0;
+    if (known && v == 0 && plan->graph->values[value.id].buffer) { // a state or constant that no operator reads
+        *buffer = plan->graph->values[value.id].buffer;
+        *offset = plan->graph->values[value.id].offset;
+        return HONE_OK;
+    }
     HONE_FAIL_IF(v == 0, error, NOT_FOUND, "the program does not compute that value");
     const hone_plan_value *const root = &plan->values[plan->values[v].root];
     HONE_FAIL_IF(root->storage == HONE_STORAGE_TEMPORARY && !root->keep, error, INVALID_ARGUMENT,

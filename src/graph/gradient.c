@@ -61,6 +61,14 @@ static bool lacks(const hone_node *node, size_t i) {
     return argument(node, i).kind == HONE_ARGUMENT_NONE;
 }
 
+// Whether a product of matrices is what a LoRA brings. That of a dense layer has a right matrix of any type, and is better
+// off by itself.
+enum { LORA_MOST_RANK = 512 };
+static bool is_of_lora(const pass *p, const hone_node *product) {
+    const hone_tensor_type *const right = p->graph->values[product->inputs[1].id].type;
+    return right->dtype == HONE_DTYPE_F32 && right->dims[0] <= LORA_MOST_RANK;
+}
+
 // Adds to the sum so far. Products are added by operators that add as they multiply: a linear layer's gradient takes what
 // is there before it, and the product that its LoRA brings behind it. The plan drops what nobody reads then.
 static void contribute(pass *p, hone_value value, hone_value gradient) {
@@ -74,7 +82,7 @@ static void contribute(pass *p, hone_value value, hone_value gradient) {
     const hone_node *const before = made_by(p->graph, *sum, "hone::linear_lora_backward");
     if (linear && lacks(linear, LORA_BASE)) {
         *sum = lora_backward(p, linear, HONE_T(*sum), argument(linear, LORA_LOW), argument(linear, LORA_DOWN));
-    } else if (product && before && lacks(before, LORA_LOW)) {
+    } else if (product && before && lacks(before, LORA_LOW) && is_of_lora(p, product)) {
         *sum = lora_backward(p, before, argument(before, LORA_BASE), HONE_T(product->inputs[0]),
                              HONE_T(product->inputs[1]));
     } else if (product) {
@@ -86,22 +94,27 @@ static void contribute(pass *p, hone_value value, hone_value gradient) {
     }
 }
 
-// After node n has been visited: gradients that nothing can add to any more go where they are wanted.
+// A gradient that nothing can add to any more goes where it is wanted.
+static void deliver_value(pass *p, uint32_t v) {
+    if (!p->into[v].id || !p->gradient[v].id) return;
+    const hone_node *const plain = made_by(p->graph, p->gradient[v], "et_vk::linear_dW");
+    const hone_node *const scaled = made_by(p->graph, p->gradient[v], "hone::linear_dW_scaled");
+    const hone_node *const product = plain ? plain : scaled;
+    if (product) { // one operator that adds as it multiplies; the plain product is then read by nobody
+        const hone_value d_out = product->inputs[0];
+        const hone_value x = product->inputs[1];
+        const double factor = scaled ? argument(scaled, 2).real : 1;
+        hone_emit(p->graph, "hone::linear_dW_add_", HONE_T(p->into[v]), HONE_T(d_out), HONE_T(x), HONE_R(factor));
+    } else {
+        hone_emit(p->graph, "hone::accumulate_", HONE_T(p->into[v]), HONE_T(p->gradient[v]));
+    }
+}
+
+// After node n has been visited.
 static void deliver(pass *p, const hone_node *node) {
     for (size_t i = 0; i < node->input_count; i++) {
         const uint32_t v = node->inputs[i].id;
-        if (v == 0 || --p->readers[v] > 0 || !p->into[v].id || !p->gradient[v].id) continue;
-        const hone_node *const plain = made_by(p->graph, p->gradient[v], "et_vk::linear_dW");
-        const hone_node *const scaled = made_by(p->graph, p->gradient[v], "hone::linear_dW_scaled");
-        const hone_node *const product = plain ? plain : scaled;
-        if (product) { // one operator that adds as it multiplies; the plain product is then read by nobody
-            const hone_value d_out = product->inputs[0];
-            const hone_value x = product->inputs[1];
-            const double factor = scaled ? argument(scaled, 2).real : 1;
-            hone_emit(p->graph, "hone::linear_dW_add_", HONE_T(p->into[v]), HONE_T(d_out), HONE_T(x), HONE_R(factor));
-        } else {
-            hone_emit(p->graph, "hone::accumulate_", HONE_T(p->into[v]), HONE_T(p->gradient[v]));
-        }
+        if (v != 0 && --p->readers[v] == 0) deliver_value(p, v);
     }
 }
 
@@ -158,6 +171,9 @@ hone_status hone_graph_gradients(hone_graph *graph, const hone_value *outputs, c
             goto done;
         }
         contribute(&p, outputs[i], seeds[i]);
+    }
+    for (size_t i = 0; i < wrt_count; i++) { // outputs that no node reads
+        if (p.readers[wrt[i].id] == 0) deliver_value(&p, wrt[i].id);
     }
     for (size_t n = node_count; n-- > 0;) {
         HONE_TRY_GOTO(differentiate(&p, n, error), done);

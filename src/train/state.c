@@ -241,6 +241,10 @@ static hone_status check_identity(const hone_trainer *trainer, const hone_checkp
     HONE_TRY(hone_checkpoint_u64(state, "lora.floats", &n, error));
     HONE_FAIL_IF(n != lora->floats, error, MISMATCH, "cannot resume '%s': its LoRA has another layout", path);
     uint64_t rows;
+    HONE_TRY(hone_checkpoint_u64(state, "option.seed", &n, error)); // it chooses the rows that are held out, too
+    HONE_FAIL_IF(n != (uint64_t)trainer->options.seed, error, MISMATCH,
+                 "cannot resume '%s': its seed is %llu, not %llu", path, (unsigned long long)n,
+                 (unsigned long long)trainer->options.seed);
     HONE_TRY(hone_checkpoint_u64(state, "data.hash", &n, error));
     HONE_TRY(hone_checkpoint_u64(state, "data.rows", &rows, error));
     HONE_TRY(hone_checkpoint_text(state, "data.name", &text, error));
@@ -344,6 +348,9 @@ static hone_status get_options(const hone_checkpoint *state, const char *path, h
     }
     SETTINGS(GET)
 #undef GET
+    HONE_FAIL_IF(o->schedule > HONE_SCHEDULE_COSINE, error, BAD_FORMAT,
+                 "'%s': its schedule is none that this hone knows: it may be of a later one", path);
+    HONE_FAIL_IF(!(o->learning_rate > 0), error, BAD_FORMAT, "'%s': its learning rate is %g", path, o->learning_rate);
     if (o->beta1 == 0) o->beta1 = HONE_BETA_ZERO;
     if (o->beta2 == 0) o->beta2 = HONE_BETA_ZERO;
     HONE_TRY(hone_checkpoint_u64(state, "lora.rank", &n, error));

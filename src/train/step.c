@@ -89,17 +89,33 @@ static hone_status queue_metrics(hone_trainer *trainer, hone_error *error) {
     return HONE_OK;
 }
 
+// How long a step has taken that is known to be done now. Steps that lie in the queue together may become known in one go:
+// each of the last few of them has its share of their time, by the tokens it read.
+static double seconds_of(hone_trainer *trainer, const hone_queued_step *q, double now) {
+    const size_t room = HONE_MOST_AHEAD + 1;
+    if (q->started >= trainer->last_read) {
+        trainer->pace.count = 0;
+        trainer->pace.begun = q->started;
+    }
+    const size_t count = ++trainer->pace.count;
+    const size_t slot = (count - 1) % room;
+    const double since = count > room ? trainer->pace.time[slot] : trainer->pace.begun;
+    const double own = (double)q->report.tokens;
+    trainer->pace.time[slot] = now;
+    trainer->pace.tokens[slot] = own;
+    trainer->last_read = now;
+    double tokens = 0;
+    for (size_t i = 0; i < room && i < count; i++) tokens += trainer->pace.tokens[i];
+    return tokens > 0 ? (now - since) * own / tokens : now - since;
+}
+
 static hone_status read_metrics(hone_trainer *trainer, hone_queued_step *q, hone_error *error) {
     if (q->read) return HONE_OK;
     HONE_TRY(hone_fetch_end(q->metrics, error));
     float loss, control[4];
     memcpy(&loss, q->metrics->data, sizeof(loss));
     memcpy(control, (const char *)q->metrics->data + HONE_METRICS_CONTROL, sizeof(control));
-    const double now = hone_clock_seconds();
-    // Of steps that lie in the queue together, each has taken the time since the one before it was done.
-    const double since = q->started > trainer->last_read ? q->started : trainer->last_read;
-    trainer->last_read = now;
-    q->report.seconds = now - since;
+    q->report.seconds = seconds_of(trainer, q, hone_clock_seconds());
     q->report.loss = (double)loss;
     q->report.gradient_norm = (double)control[0];
     q->report.skipped = control[2] == 0;

@@ -40,6 +40,8 @@ static hone_status check_options(const hone_train_options *o, hone_error *error)
                  "a weight decay of %g is too large", o->weight_decay);
     HONE_FAIL_IF(o->copy_every < 0, error, INVALID_ARGUMENT, "a copy every %lld steps cannot be",
                  (long long)o->copy_every);
+    HONE_FAIL_IF(o->schedule > HONE_SCHEDULE_COSINE, error, INVALID_ARGUMENT, "there is no schedule of number %u",
+                 (unsigned)o->schedule);
     HONE_FAIL_IF(o->warmup < 0, error, INVALID_ARGUMENT, "warm-up must not be below 0 steps");
     return HONE_OK;
 }

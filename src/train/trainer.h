@@ -107,6 +107,12 @@ struct hone_trainer {
     size_t queued_first, queued_count;
     int64_t last;     // no step beyond this one is begun before all others have been reported
     double last_read; // when metrics were read last
+    // Of the steps that lay in the queue together, the last ones: when each was done, and what it read.
+    struct {
+        double time[HONE_MOST_AHEAD + 1], tokens[HONE_MOST_AHEAD + 1];
+        size_t count; // since the queue was empty
+        double begun; // when it began to fill
+    } pace;
 
     hone_recovery recovery;
 

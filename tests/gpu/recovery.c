@@ -101,6 +101,10 @@ static void test_a_fault_is_spelt_right(void **state) {
     hone_error error;
     assert_int_equal(hone_gpu_plan_fault("fire@3", &error), HONE_INVALID_ARGUMENT);
     assert_int_equal(hone_gpu_plan_fault("wait", &error), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_gpu_plan_fault("wait@20junk", &error), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_gpu_plan_fault("wait@20xjunk", &error), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_gpu_plan_fault("wait@-1", &error), HONE_INVALID_ARGUMENT);
+    assert_int_equal(hone_gpu_plan_fault("wait@20x2", &error), HONE_OK);
     assert_int_equal(hone_gpu_plan_fault(NULL, &error), HONE_OK);
 }
 

@@ -229,6 +229,32 @@ static void test_the_head_may_have_a_lora_and_dropout(void **state) {
     unlink("untied.gguf");
 }
 
+// Layers without a LoRA, in codes and in halves, hand on gradients too.
+static void test_dense_matrices_beside_codes(void **state) {
+    (void)state;
+    hone_error error;
+    const tiny_model mixed = {.seed = 1, .types = "Q4_0,F16,Q4_0,Q8_0,Q4_1,BF16,Q4_0"};
+    assert_int_equal(tiny_model_write("mixed.gguf", &mixed, &error), HONE_OK);
+    static const uint32_t targets[] = {HONE_TARGET_O, HONE_TARGET_V, HONE_TARGET_Q | HONE_TARGET_DOWN};
+    hone_text many = {0};
+    training_rows(&many, 4, 10, 20, 9);
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+        training t;
+        const hone_lora_options lora = {.rank = 4, .targets = targets[i], .seed = 2};
+        double first = 0, last = 0;
+        training_open_file(&t, "mixed.gguf", NULL, 2, &many, &lora);
+        training_start(&t, &(hone_train_options){.steps = 6, .batch = 4, .learning_rate = 2e-2});
+        for (int step = 0; step < 6; step++) {
+            last = training_step(&t).loss;
+            if (step == 0) first = last;
+        }
+        assert_true(last < first);
+        training_close(&t);
+    }
+    hone_text_clear(&many);
+    unlink("mixed.gguf");
+}
+
 // With `ahead`, up to so many steps are queued before the metrics of one are read.
 static void late_device(int ahead) {
     size_t floats;
@@ -420,6 +446,7 @@ int main(void) {
         cmocka_unit_test(test_recomputation_does_not_matter),
         cmocka_unit_test(test_dropout_is_the_same_with_recomputation),
         cmocka_unit_test(test_the_head_may_have_a_lora_and_dropout),
+        cmocka_unit_test(test_dense_matrices_beside_codes),
         cmocka_unit_test(test_a_late_device_does_not_matter),
         cmocka_unit_test(test_going_ahead_does_not_matter),
         cmocka_unit_test(test_the_split_into_micro_batches_does_not_matter),

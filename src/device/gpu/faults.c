@@ -35,8 +35,10 @@ hone_status hone_gpu_plan_fault(const char *text, hone_error *error) {
     memset(&plan, 0, sizeof(plan));
     plan.times = 1;
     if (!text || !text[0]) return HONE_OK;
-    const int read = sscanf(text, "%15[a-z]@%llux%llu", name, &plan.at, &plan.times);
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && read >= 2; i++) {
+    int end = 0, end_of_times = 0; // where what was read ends; 0: it was not there
+    sscanf(text, "%15[a-z]@%llu%nx%llu%n", name, &plan.at, &end, &plan.times, &end_of_times);
+    const bool whole = end && !text[end_of_times ? end_of_times : end] && !strchr(text, '-');
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && whole; i++) {
         if (strcmp(name, kinds[i]) != 0) continue;
         plan.kind = (fault_kind)i;
         plan.on = true;
