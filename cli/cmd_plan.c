@@ -63,11 +63,12 @@ static hone_status look_out(train_run *run, outlook *o, hone_error *error) {
 }
 
 static void print_text(const train_run *run, const outlook *o) {
-    char text[128];
+    char text[128], cost[128];
     train_print_plan(run);
     for (size_t i = 0; i < o->choice_count; i++)
-        printf("%s%-12s %s\n", i ? "                  " : "less     with     ", cli_bytes(o->choices[i].bytes),
-               train_choice_text(run, &o->choices[i], text, sizeof text));
+        printf("%s%-12s %s%s\n", i ? "                  " : "less     with     ", cli_bytes(o->choices[i].bytes),
+               train_choice_text(run, &o->choices[i], text, sizeof text),
+               train_choice_cost(run, &o->choices[i], cost, sizeof cost));
     printf("time     %.3g TFLOP a step: %s or more, at the %.3g TFLOP/s of this device's fp32 products\n",
            o->flop / 1e12, cli_duration(o->flop / o->speed), o->speed / 1e12);
     printf("generate %s with %s tokens of context, %s of it key/value cache\n", cli_bytes(o->generation),
@@ -86,9 +87,9 @@ static hone_status print_json(const train_run *run, const outlook *o, hone_error
     train_bytes_json(run, &json);
     hone_text_print(&list, "[");
     for (size_t i = 0; i < o->choice_count; i++)
-        hone_text_print(&list, "%s{\"options\":\"%s\",\"total_bytes\":%llu}", i ? "," : "",
+        hone_text_print(&list, "%s{\"options\":\"%s\",\"total_bytes\":%llu,\"learnt\":%zu}", i ? "," : "",
                         train_choice_text(run, &o->choices[i], text, sizeof text),
-                        (unsigned long long)o->choices[i].bytes);
+                        (unsigned long long)o->choices[i].bytes, o->choices[i].learnt);
     hone_text_print(&list, "]");
     cli_json_raw(&json, "less", list.bytes ? list.bytes : "[]");
     hone_text_clear(&list);

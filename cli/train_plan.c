@@ -111,6 +111,12 @@ static hone_status cut_rows(const hone_dataset *data, int64_t sequence, hone_dat
     return HONE_OK;
 }
 
+static size_t learnt_of(const hone_dataset *data) {
+    size_t sum = 0;
+    for (size_t i = 0; i < data->row_count; i++) sum += data->rows[i].supervised;
+    return sum;
+}
+
 // Plans the run anew with the choice's options; its bytes are UINT64_MAX where it cannot be.
 static void measure(const train_run *run, train_choice *choice) {
     hone_error ignored = {0};
@@ -127,6 +133,7 @@ static void measure(const train_run *run, train_choice *choice) {
     if (status == HONE_OK)
         status = train_make_trainers(run, &options, &data, run->valid ? &valid : NULL, &trainer, &evaluator, &ignored);
     choice->bytes = status == HONE_OK ? bytes_of(trainer, evaluator).total : UINT64_MAX;
+    choice->learnt = learnt_of(&data);
     hone_trainer_destroy(evaluator);
     hone_trainer_destroy(trainer);
     hone_free(data.rows);
@@ -137,7 +144,8 @@ static train_choice as_asked(const train_run *run) {
     return (train_choice){.recompute = run->options.recompute == HONE_RECOMPUTE_LAYERS,
                           .batch = run->options.batch,
                           .accumulate = run->options.accumulate,
-                          .sequence = (int64_t)train_longest_row(run->data)};
+                          .sequence = (int64_t)train_longest_row(run->data),
+                          .learnt = learnt_of(run->data)};
 }
 
 // As many rows in a step: the batch becomes smaller, there are more of them.
@@ -188,7 +196,14 @@ size_t train_find_choices(const train_run *run, uint64_t limit, train_choice cho
     choice = asked;
     if (free_to_choose && shrink_batch(run, limit, &choice)) choices[count++] = choice;
     choice = asked;
-    if (free_to_choose && shrink_sequence(run, limit, &choice)) choices[count++] = choice;
+    if (free_to_choose && shrink_sequence(run, limit, &choice)) {
+        // Where rows lose most of what they teach, longer ones with layers recomputed are the better offer.
+        train_choice gentle = asked;
+        gentle.recompute = true;
+        const bool harsh = choice.learnt < asked.learnt / 2 && !asked.recompute;
+        if (harsh && shrink_sequence(run, limit, &gentle) && gentle.learnt > choice.learnt) choice = gentle;
+        choices[count++] = choice;
+    }
     if (count || !free_to_choose) return count;
     // Not one of them alone: all together.
     choice = asked;
@@ -214,13 +229,22 @@ const char *train_choice_text(const train_run *run, const train_choice *choice, 
     return length ? text + 1 : text;
 }
 
+const char *train_choice_cost(const train_run *run, const train_choice *choice, char *text, size_t size) {
+    const train_choice asked = as_asked(run);
+    text[0] = 0;
+    if (choice->sequence != asked.sequence && run->data_path)
+        snprintf(text, size, ", %s of %s tokens learnt", cli_count((int64_t)choice->learnt),
+                 cli_count((int64_t)asked.learnt));
+    return text;
+}
+
 // "with --recompute (207 MB) or with --sequence 256 (344 MB)"
 static void list_choices(const train_run *run, const train_choice *choices, size_t count, hone_text *out) {
-    char text[128];
+    char text[128], cost[128];
     for (size_t i = 0; i < count; i++) {
         const char *const joint = i == 0 ? "" : i + 1 < count ? ", " : " or ";
-        hone_text_print(out, "%swith %s (%s)", joint, train_choice_text(run, &choices[i], text, sizeof text),
-                        cli_bytes(choices[i].bytes));
+        hone_text_print(out, "%swith %s (%s%s)", joint, train_choice_text(run, &choices[i], text, sizeof text),
+                        cli_bytes(choices[i].bytes), train_choice_cost(run, &choices[i], cost, sizeof cost));
     }
 }
 

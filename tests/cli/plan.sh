@@ -68,6 +68,10 @@ expect 0 plan model.gguf data.jsonl --batch 4 --steps 2 --device "$device" --jso
 prints '"plan":true' '"less":[{"options":"--recompute","total_bytes":' '"cache_bytes":' '"seconds_least":'
 expect 0 plan model.gguf data.jsonl --batch 4
 prints "weights" "moments of AdamW" "saved activations" "working memory" "--recompute" "key/value cache"
+# Rows that are cut lose what they teach, which is told with the option.
+printf '{"text":"%s"}\n' "$(seq -s ' ' 200)" >long.jsonl
+expect 0 plan model.gguf long.jsonl --batch 1
+grep -q -- '--sequence [0-9]*, [0-9,]* of [0-9,]* tokens learnt' out || fail "no cost of shorter rows: $(cat out)"
 expect 0 plan model.gguf --batch 2 --sequence 64 --json
 prints '"rows":2' '"longest":64'
 cache=$(value cache_bytes out)
