@@ -66,7 +66,7 @@ static void print_step(const train_run *run, const hone_step_report *r) {
         return;
     }
     printf("loss %.4f  lr %.3g  gradient %.3g  %.0f tokens/s  %s left\n", r->loss, r->learning_rate, r->gradient_norm,
-           (double)r->tokens / r->seconds, cli_duration(left));
+           r->tokens_per_second, cli_duration(left));
 }
 
 // A line for each step with -v; where there is no progress line, about twenty in all.
@@ -87,8 +87,7 @@ static hone_status show_step(train_run *run, const hone_step_report *r, const ch
     }
     const double left = run->step_seconds * (double)(r->steps - r->step);
     cli_progress_show(&run->progress, r->step == r->steps, "step %lld/%lld  loss %.4f  %.0f tokens/s  %s left",
-                      (long long)r->step, (long long)r->steps, r->loss, (double)r->tokens / r->seconds,
-                      cli_duration(left));
+                      (long long)r->step, (long long)r->steps, r->loss, r->tokens_per_second, cli_duration(left));
     return HONE_OK;
 }
 
@@ -109,7 +108,8 @@ static void note_step(train_run *run, const hone_step_report *r) {
     run->tokens += r->tokens;
     run->skipped += r->skipped;
     const double share = run->step_seconds > 0 ? 0.1 : 1;
-    run->step_seconds += share * (r->seconds - run->step_seconds);
+    const double seconds = (double)r->tokens / r->tokens_per_second;
+    if (isfinite(seconds)) run->step_seconds += share * (seconds - run->step_seconds);
     if (r->skipped) return;
     if (isnan(run->first_loss)) run->first_loss = r->loss;
     run->last_loss = r->loss;

@@ -51,11 +51,12 @@ typedef struct hone_step_report {
     double loss;          // mean over the supervised tokens of the whole step
     double gradient_norm; // before clipping, over all LoRA tensors
     double learning_rate;
-    int64_t tokens;     // read, padding not counted
-    int64_t supervised; // of them trained
-    double seconds;     // where steps are queued, its share of the time of the last few
-    bool skipped;       // loss or gradient was not finite: nothing was changed
-    double epoch;       // rows seen / rows
+    int64_t tokens;           // read, padding not counted
+    int64_t supervised;       // of them trained
+    double seconds;           // since the step before was known to be done; queued steps may become known together
+    double tokens_per_second; // over this one or, where steps are queued, the last few; NaN: not known
+    bool skipped;             // loss or gradient was not finite: nothing was changed
+    double epoch;             // rows seen / rows
 } hone_step_report;
 
 typedef struct hone_trainer hone_trainer;

@@ -216,7 +216,7 @@ hone_status hone_metrics_step(hone_metrics *metrics, const hone_step_report *rep
         .loss = report->loss,
         .gradient_norm = report->gradient_norm,
         .learning_rate = report->learning_rate,
-        .tokens_per_second = report->seconds > 0 ? (double)report->tokens / report->seconds : (double)NAN,
+        .tokens_per_second = report->tokens_per_second,
         .seconds = report->seconds,
         .tokens = report->tokens,
         .supervised = report->supervised,

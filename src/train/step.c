@@ -89,24 +89,25 @@ static hone_status queue_metrics(hone_trainer *trainer, hone_error *error) {
     return HONE_OK;
 }
 
-// How long a step has taken that is known to be done now. Steps that lie in the queue together may become known in one go:
-// each of the last few of them has its share of their time, by the tokens it read.
-static double seconds_of(hone_trainer *trainer, const hone_queued_step *q, double now) {
+// A step is known to be done now. Steps that lie in the queue together may become known in one go: their speed is that of
+// the last few of them.
+static void take_time(hone_trainer *trainer, hone_queued_step *q, double now) {
     const size_t room = HONE_MOST_AHEAD + 1;
-    if (q->started >= trainer->last_read) {
+    const bool alone = q->started >= trainer->last_read;
+    if (alone) {
         trainer->pace.count = 0;
         trainer->pace.begun = q->started;
     }
     const size_t count = ++trainer->pace.count;
     const size_t slot = (count - 1) % room;
     const double since = count > room ? trainer->pace.time[slot] : trainer->pace.begun;
-    const double own = (double)q->report.tokens;
     trainer->pace.time[slot] = now;
-    trainer->pace.tokens[slot] = own;
-    trainer->last_read = now;
+    trainer->pace.tokens[slot] = (double)q->report.tokens;
     double tokens = 0;
     for (size_t i = 0; i < room && i < count; i++) tokens += trainer->pace.tokens[i];
-    return tokens > 0 ? (now - since) * own / tokens : now - since;
+    q->report.tokens_per_second = now > since ? tokens / (now - since) : (double)NAN;
+    q->report.seconds = now - (alone ? q->started : trainer->last_read);
+    trainer->last_read = now;
 }
 
 static hone_status read_metrics(hone_trainer *trainer, hone_queued_step *q, hone_error *error) {
@@ -115,7 +116,7 @@ static hone_status read_metrics(hone_trainer *trainer, hone_queued_step *q, hone
     float loss, control[4];
     memcpy(&loss, q->metrics->data, sizeof(loss));
     memcpy(control, (const char *)q->metrics->data + HONE_METRICS_CONTROL, sizeof(control));
-    q->report.seconds = seconds_of(trainer, q, hone_clock_seconds());
+    take_time(trainer, q, hone_clock_seconds());
     q->report.loss = (double)loss;
     q->report.gradient_norm = (double)control[0];
     q->report.skipped = control[2] == 0;

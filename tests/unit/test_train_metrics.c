@@ -39,7 +39,8 @@ static hone_step_report report_of(int64_t step) {
                               .learning_rate = 2e-4,
                               .tokens = 100,
                               .supervised = 20,
-                              .seconds = 0.25};
+                              .seconds = 0.25,
+                              .tokens_per_second = 400};
 }
 
 static void append_steps(hone_metrics *metrics, int64_t from, int64_t to) {
