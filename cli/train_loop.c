@@ -132,23 +132,29 @@ static hone_status step(train_run *run, hone_step_report *r, hone_error *error) 
     return status;
 }
 
-static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
-    double loss = 0;
-    int64_t tokens = 0;
+static hone_status measure(train_run *run, double *loss, int64_t *tokens, hone_error *error) {
     hone_status status;
-    cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
-                      (long long)options_of(run)->steps);
     hone_trainer *const evaluator = run->evaluator ? run->evaluator : run->trainer;
+    HONE_TRY(cli_profile_pause(&run->profile, error));
     do {
-        CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, &loss, &tokens, error), error);
+        CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, loss, tokens, error), error);
         if (status != HONE_DEVICE_LOST || !run->evaluator) break;
         CLI_WAIT(status, hone_trainer_recover(run->trainer, error), error); // which brings the evaluator back, too
     } while (status == HONE_OK);
     tell_recovery(run);
-    HONE_TRY(status);
+    if (status == HONE_OK || status == HONE_INTERRUPTED) HONE_TRY(cli_profile_go_on(&run->profile, error));
+    return status;
+}
+
+static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
+    double loss = 0;
+    int64_t tokens = 0;
+    cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
+                      (long long)options_of(run)->steps);
+    HONE_TRY(measure(run, &loss, &tokens, error));
     run->eval_loss = loss;
     hone_text line = {0};
-    status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
+    hone_status status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
     if (status == HONE_OK && run->settings->common.json) status = print_line(run, line.bytes, error);
     hone_text_clear(&line);
     if (status != HONE_OK || !for_people(run)) return status;
