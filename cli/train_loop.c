@@ -192,6 +192,8 @@ static hone_status stop(train_run *run, hone_error *error) {
     const long long of = (long long)options_of(run)->steps;
     if (at == 0) return cli_stopped(error); // nothing to save
     HONE_TRY(save(run, "interrupted", false, error));
+    cli_progress_clear(&run->progress);
+    if (run->settings->profile && hone_trainer_times(run->trainer).steps > 0) HONE_TRY(train_print_profile(run, error));
     if (run->settings->common.json) {
         cli_json json = {0};
         cli_json_bool(&json, "done", false);

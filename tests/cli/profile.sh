@@ -56,6 +56,26 @@ sort -g -r seconds | cmp -s - seconds || fail "the table is not sorted by time"
 
 train -o table --profile
 prints "ms a step" "all calls" "hone::adamw_step_guarded" "GFLOP/s" "GB/s" "table/trace.json" "perfetto"
+
+# Ctrl-C: the table and the trace are of the steps that were done.
+called="train --profile, then SIGINT"
+# shellcheck disable=SC2086
+"$hone" train model.gguf data.jsonl $settings --steps 100000 --save-every 0 -o stopped --profile --json >out 2>err &
+process=$!
+tries=0
+while [ "$(cat stopped/metrics.jsonl 2>/dev/null | wc -l)" -lt 2 ] && [ $tries -lt 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+kill -INT $process
+code=0
+wait $process || code=$?
+[ $code = 130 ] || fail "$called: exit code $code, not 130"
+parses lines out
+prints "\"profile\":true,\"clock\":" "\"steps\":$(count '"lr":' stopped/metrics.jsonl)," '"operator":"hone::adamw_step_guarded"'
+tail -n 1 out | grep -qF '"interrupted":true' || fail "$called: the last line is $(tail -n 1 out)"
+parses trace stopped/trace.json >events
+
 [ "$device" = cpu ] || finish # a GPU in software takes minutes for the products that bench measures
 expect 0 bench --train model.gguf --sequence 48 --steps 2 --profile --trace of_bench.json --json --device "$device"
 parses lines out
