@@ -33,6 +33,7 @@ typedef struct train_settings {
 } train_settings;
 
 #define TRAIN_MOST_FIELDS 40
+#define TRAIN_STOPPING    "finishing the steps that are under way, then saving; Ctrl-C again ends at once"
 
 // A run from the first look at its files to the last.
 typedef struct train_run {
@@ -64,6 +65,7 @@ typedef struct train_run {
     int64_t skipped;
     int64_t recoveries; // of the GPU, that the user was told of
     bool unheard;       // standard output takes no more
+    bool told_stopping; // that steps are finished first
 } train_run;
 
 // What hone plan shares with hone train.

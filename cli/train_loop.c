@@ -103,6 +103,14 @@ static void tell_recovery(train_run *run) {
     run->recoveries = count;
 }
 
+// Once: Ctrl-C was noticed, but the device is not done with what it has.
+static void tell_stopping(train_run *run) {
+    if (run->told_stopping || run->settings->common.quiet || cli_interrupt_told()) return;
+    run->told_stopping = true;
+    cli_progress_clear(&run->progress);
+    cli_note(TRAIN_STOPPING);
+}
+
 // --- parts of the loop ------------------------------------------------------------------------------------------------------
 
 static void note_step(train_run *run, const hone_step_report *r) {
@@ -119,6 +127,7 @@ static hone_status step(train_run *run, hone_step_report *r, hone_error *error) 
     hone_status status;
     do {
         const bool stopping = cli_interrupted() || run->unheard; // steps that were begun are finished
+        if (cli_interrupted()) tell_stopping(run);
         hone_trainer_go_ahead(run->trainer, stopping ? 0 : next_stop(run, hone_trainer_done_steps(run->trainer)));
         status = hone_trainer_step(run->trainer, r, error);
     } while (status == HONE_PENDING);
