@@ -115,7 +115,7 @@ size_t train_find_choices(const train_run *run, uint64_t limit, train_choice cho
 // "--batch 4 --accumulate 2"
 const char *train_choice_text(const train_run *run, const train_choice *choice, char *text, size_t size);
 
-// The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then.
+// The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then, if a step was done.
 HONE_MUST_USE hone_status train_loop(train_run *run, hone_error *error);
 // Evaluates, adapter and report in the folder, the last line.
 HONE_MUST_USE hone_status train_finish(train_run *run, hone_error *error);
