@@ -11,6 +11,12 @@ static const hone_train_options *options_of(const train_run *run) {
     return hone_trainer_options(run->trainer);
 }
 
+// A run that is resumed may have done more than is asked for now.
+static int64_t all_steps(const train_run *run) {
+    const int64_t done = hone_trainer_done_steps(run->trainer);
+    return done > options_of(run)->steps ? done : options_of(run)->steps;
+}
+
 static bool for_people(const train_run *run) {
     return !run->settings->common.json && !run->settings->common.quiet;
 }
@@ -176,7 +182,7 @@ static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
 static hone_status save(train_run *run, const char *what, bool last, hone_error *error) {
     char state[160];
     snprintf(state, sizeof state, "%s: %lld of %lld steps", what, (long long)hone_trainer_done_steps(run->trainer),
-             (long long)options_of(run)->steps);
+             (long long)all_steps(run));
     const hone_report report = {.title = run->settings->output,
                                 .state = state,
                                 .settings = run->fields,
@@ -300,7 +306,8 @@ static void recall_losses(train_run *run) {
 static hone_status print_done_json(const train_run *run, const char *adapter, double seconds, hone_error *error) {
     cli_json json = {0};
     cli_json_bool(&json, "done", true);
-    cli_json_integer(&json, "steps", options_of(run)->steps);
+    cli_json_integer(&json, "steps", all_steps(run));
+    if (all_steps(run) > options_of(run)->steps) cli_json_integer(&json, "steps_asked", options_of(run)->steps);
     cli_json_number(&json, "loss", run->last_loss);
     if (run->valid) cli_json_number(&json, "eval_loss", run->eval_loss);
     cli_json_text(&json, "adapter", adapter);
@@ -321,9 +328,11 @@ static hone_status print_done(train_run *run, const char *adapter, bool nothing,
     if (run->settings->common.json) return print_done_json(run, adapter, seconds, error);
     if (run->settings->common.quiet) return HONE_OK;
     cli_progress_clear(&run->progress);
-    if (nothing) {
-        printf("nothing to do: all %lld steps of '%s' are done\n", (long long)options_of(run)->steps,
-               run->folder->path);
+    if (nothing && all_steps(run) > options_of(run)->steps) {
+        printf("nothing to do: %lld steps of '%s' are done already, %lld are asked for\n", (long long)all_steps(run),
+               run->folder->path, (long long)options_of(run)->steps);
+    } else if (nothing) {
+        printf("nothing to do: all %lld steps of '%s' are done\n", (long long)all_steps(run), run->folder->path);
     } else {
         printf("done     loss %.4f to %.4f", run->first_loss, run->last_loss);
         if (!isnan(run->eval_loss)) printf(", validation loss %.4f", run->eval_loss);

@@ -47,6 +47,12 @@ cmp -s a b || fail "metrics differ after stop and resume"
 # A finished run says so.
 expect 0 train model.gguf data.jsonl -o parts --resume
 prints "nothing to do: all 10 steps"
+expect 0 train model.gguf data.jsonl -o parts --resume --steps 3
+prints "nothing to do: 10 steps of 'parts' are done already, 3 are asked for"
+expect 0 train model.gguf data.jsonl -o parts --resume --steps 3 --json
+prints '{"done":true,"steps":10,"steps_asked":3,'
+cmp -s whole/state.hone parts/state.hone || fail "$called: another state"
+grep -qF "done: 10 of 10 steps" parts/report.html || fail "$called: the report does not say 10 of 10 steps"
 expect 1 train model.gguf data.jsonl -o parts --resume --rank 8
 says "rank is 4, not 8"
 expect 1 train model.gguf data.jsonl -o parts --resume --batch 2
