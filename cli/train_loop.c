@@ -224,11 +224,25 @@ static hone_status stop(train_run *run, hone_error *error) {
                           at, of, run->folder->state);
 }
 
+// The state knows of rows held out, not of a file of them: that there was one, the metrics tell.
+static void tell_validation(const train_run *run) {
+    const hone_metrics *const m = run->folder->metrics;
+    if (run->valid || run->settings->common.quiet || hone_trainer_done_steps(run->trainer) >= options_of(run)->steps)
+        return;
+    for (size_t i = 0; i < m->count; i++) {
+        if (!m->rows[i].evaluation) continue;
+        cli_note("'%s' was validated so far: to go on with that, give --valid FILE again", run->folder->path);
+        return;
+    }
+}
+
 static hone_status open_folder(train_run *run, hone_error *error) {
     const train_settings *const s = run->settings;
     train_fill_fields(run);
     if (!s->resume) return hone_run_folder_create(s->output, &run->folder, error);
-    return hone_run_folder_resume(s->output, hone_trainer_done_steps(run->trainer), &run->folder, error);
+    HONE_TRY(hone_run_folder_resume(s->output, hone_trainer_done_steps(run->trainer), &run->folder, error));
+    tell_validation(run);
+    return HONE_OK;
 }
 
 // One step and what follows it.
