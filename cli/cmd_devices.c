@@ -104,7 +104,7 @@ const cli_command cli_devices = {
     .summary = "what there is to compute on, with limits and features",
     .details =
         "The names in the first column are what --device takes. 'auto' takes a real GPU through Vulkan, else through\n"
-        "WebGPU, else the CPU. HONE_WGPU names a libwgpu_native.so for WebGPU to use.",
+        "WebGPU, else the CPU; -v says why. HONE_WGPU names a libwgpu_native.so for WebGPU to use.",
     .settings_bytes = sizeof(devices_settings),
     .run = run,
 };

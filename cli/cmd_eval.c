@@ -228,7 +228,11 @@ static hone_status run_all(evaluation *e, const char *model, const char *path, h
     HONE_TRY(cli_session_open(&s->common, model, s->adapter, &e->session, error));
     HONE_TRY(cli_data_scan(&s->data, path, cli_session_tokenizer(&e->session),
                            hone_model_shape(e->session.model)->context, s->answers, &e->data, error));
-    if (!s->common.json && !s->common.quiet) cli_data_print(e->data);
+    if (!s->common.json && !s->common.quiet) {
+        printf("device   %s, %s\n", hone_device_name(e->session.device), hone_device_detail(e->session.device));
+        cli_data_print(e->data);
+        HONE_TRY(cli_flush(error));
+    }
     if (s->answers) HONE_TRY(open_generator(e, error));
     HONE_TRY(measure_loss(e, error));
     if (s->answers) HONE_TRY(compare_answers(e, error));

@@ -169,7 +169,7 @@ static int run_train(void *opaque, const char *const *arguments, size_t count) {
     const train_settings *const settings = opaque;
     const int wrong = train_check_settings(settings);
     if (wrong) return wrong;
-    cli_interrupt_watch("\nhone: finishing the step and saving; once more stops at once\n");
+    cli_interrupt_watch(settings->common.quiet ? NULL : "\nhone: " TRAIN_STOPPING "\n");
     train_run run = {.settings = settings,
                      .model_path = arguments[0],
                      .data_path = arguments[1],

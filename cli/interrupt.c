@@ -45,6 +45,10 @@ bool cli_interrupted(void) {
     return requests > 0;
 }
 
+bool cli_interrupt_told(void) {
+    return notice_bytes > 0;
+}
+
 void cli_interrupt_ignore_write_signals(void) {
     struct sigaction action = {.sa_handler = SIG_IGN};
     sigemptyset(&action.sa_mask);

@@ -9,6 +9,8 @@
 // `notice` where standard error is a terminal; NULL = nothing.
 void cli_interrupt_watch(const char *notice);
 bool cli_interrupted(void);
+// Whether the notice is printed at the signal itself: there is a terminal.
+bool cli_interrupt_told(void);
 // A closed pipe and a file-size limit come as errors of write from now on.
 void cli_interrupt_ignore_write_signals(void);
 

@@ -46,7 +46,8 @@ static void print_overview(FILE *out) {
     fprintf(out, "hone fine-tunes 4-bit language models.\n\nusage: hone COMMAND [ARGUMENTS] [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(out, "\n'hone COMMAND --help' explains one; 'hone --version' prints the version.\n"
-                 "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the state saved.\n");
+                 "Exit codes: 0 done, 1 failed, 2 wrong usage,\n"
+                 "130 interrupted: training that has done a step saves its state first, unless interrupted twice.\n");
 }
 
 static int print_help(const cli_command *command) {

@@ -47,7 +47,29 @@ void cli_profile_close(cli_profile *profile) {
     }
     hone_free(profile->events);
     hone_free(profile->before);
+    hone_free(profile->paused.rows);
     *profile = (cli_profile){0};
+}
+
+static void subtract_times(hone_train_times *from, const hone_train_times *times) {
+    from->steps -= times->steps;
+    from->seconds -= times->seconds;
+    from->batch -= times->batch;
+    from->plan -= times->plan;
+    from->encode -= times->encode;
+    from->wait -= times->wait;
+}
+
+static void subtract_rows(hone_profile_row *from, size_t from_count, const hone_profile_row *rows, size_t count) {
+    for (size_t f = 0; f < from_count; f++) {
+        for (size_t i = 0; i < count; i++) {
+            if (rows[i].op != from[f].op) continue;
+            from[f].seconds -= rows[i].seconds;
+            from[f].calls -= rows[i].calls;
+            from[f].bytes -= rows[i].bytes;
+            from[f].flop -= rows[i].flop;
+        }
+    }
 }
 
 static hone_status read_rows(const cli_profile *profile, hone_profile_row **rows, size_t *count, hone_error *error) {
@@ -63,6 +85,39 @@ hone_status cli_profile_mark(cli_profile *profile, hone_error *error) {
     profile->count = profile->dropped = 0;
     profile->times = hone_trainer_times(profile->trainer);
     return read_rows(profile, &profile->before, &profile->before_count, error);
+}
+
+hone_status cli_profile_pause(cli_profile *profile, hone_error *error) {
+    if (!profile->trainer) return HONE_OK;
+    hone_free(profile->paused.rows);
+    profile->paused.rows = NULL;
+    profile->paused.times = hone_trainer_times(profile->trainer);
+    profile->paused.events = profile->count;
+    profile->paused.dropped = profile->dropped;
+    return read_rows(profile, &profile->paused.rows, &profile->paused.row_count, error);
+}
+
+// What was before the pause, without what was counted up to the mark, is all that counts: the mark moves up by what came
+// since.
+hone_status cli_profile_go_on(cli_profile *profile, hone_error *error) {
+    hone_profile_row *rows = NULL;
+    size_t count = 0;
+    if (!profile->trainer || !profile->paused.rows) return HONE_OK;
+    HONE_TRY(read_rows(profile, &rows, &count, error));
+    subtract_rows(profile->paused.rows, profile->paused.row_count, profile->before, profile->before_count);
+    subtract_rows(rows, count, profile->paused.rows, profile->paused.row_count);
+    hone_free(profile->before);
+    profile->before = rows;
+    profile->before_count = count;
+    hone_train_times times = hone_trainer_times(profile->trainer);
+    subtract_times(&profile->paused.times, &profile->times);
+    subtract_times(&times, &profile->paused.times);
+    profile->times = times;
+    profile->count = profile->paused.events;
+    profile->dropped = profile->paused.dropped;
+    hone_free(profile->paused.rows);
+    profile->paused.rows = NULL;
+    return HONE_OK;
 }
 
 // --- the trace ----------------------------------------------------------------------------------------------------------
@@ -145,19 +200,6 @@ typedef struct sums {
     bool own_clock;         // the device's
 } sums;
 
-static void subtract_before(const cli_profile *profile, hone_profile_row *rows, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        for (size_t b = 0; b < profile->before_count; b++) {
-            const hone_profile_row *const before = &profile->before[b];
-            if (before->op != rows[i].op) continue;
-            rows[i].seconds -= before->seconds;
-            rows[i].calls -= before->calls;
-            rows[i].bytes -= before->bytes;
-            rows[i].flop -= before->flop;
-        }
-    }
-}
-
 static int by_seconds(const void *a, const void *b) {
     const hone_profile_row *const x = a;
     const hone_profile_row *const y = b;
@@ -169,13 +211,7 @@ static sums sum_up(const cli_profile *profile, const hone_profile_row *rows, siz
     hone_device_facts facts;
     hone_device_facts_read(profile->device, &facts);
     sums s = {.times = hone_trainer_times(profile->trainer), .own_clock = facts.driver != NULL};
-    const hone_train_times *const before = &profile->times;
-    s.times.steps -= before->steps;
-    s.times.seconds -= before->seconds;
-    s.times.batch -= before->batch;
-    s.times.plan -= before->plan;
-    s.times.encode -= before->encode;
-    s.times.wait -= before->wait;
+    subtract_times(&s.times, &profile->times);
     for (size_t i = 0; i < count; i++) s.operators += rows[i].seconds;
     if (!s.own_clock) s.times.encode -= s.operators; // the CPU computes while it is handed the work
     if (s.times.encode < 0) s.times.encode = 0;
@@ -239,7 +275,7 @@ static void print_table(const hone_profile_row *rows, size_t count, const sums *
         printf("         this device has no timestamps: what each operator takes is not known\n");
         return;
     }
-    printf("%12s %8s %8s %11s %15s  operator\n", "ms a step", "share", "of step", "calls", "speed");
+    printf("%12s %8s %8s %11s %15s  operator\n", "ms a step", "share", "of step", "all calls", "speed");
     for (size_t i = 0; i < count; i++) {
         const hone_profile_row *const row = &rows[i];
         char speed[24];
@@ -252,7 +288,7 @@ static void print_table(const hone_profile_row *rows, size_t count, const sums *
 
 static hone_status print_rows(const cli_profile *profile, hone_profile_row *rows, size_t count, bool json,
                               const char *path, hone_error *error) {
-    subtract_before(profile, rows, count);
+    subtract_rows(rows, count, profile->before, profile->before_count);
     qsort(rows, count, sizeof(*rows), by_seconds);
     while (count > 0 && rows[count - 1].calls == 0) count--;
     const sums s = sum_up(profile, rows, count);

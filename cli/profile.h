@@ -23,12 +23,22 @@ typedef struct cli_profile {
     hone_profile_row *before; // [before_count] at the mark
     size_t before_count;
     hone_train_times times; // at the mark
+    struct {
+        hone_profile_row *rows; // NULL: not paused
+        size_t row_count;
+        hone_train_times times;
+        size_t events, dropped;
+    } paused; // at the pause
 } cli_profile;
 
 // Switches the trainer's profile on. The profile must stay where it is until it is closed.
 void cli_profile_open(cli_profile *profile, hone_device *device, hone_trainer *trainer);
 // Counts from here on: what was before, plans being made and caches being cold, is left out.
 HONE_MUST_USE hone_status cli_profile_mark(cli_profile *profile, hone_error *error);
+// What the trainer does between these two, evaluations, is left out of table, step and trace. Nothing where there is no
+// profile.
+HONE_MUST_USE hone_status cli_profile_pause(cli_profile *profile, hone_error *error);
+HONE_MUST_USE hone_status cli_profile_go_on(cli_profile *profile, hone_error *error);
 // The table, or a line for each operator and one for the step; and the trace into `path`.
 HONE_MUST_USE hone_status cli_profile_print(const cli_profile *profile, bool json, const char *path, hone_error *error);
 void cli_profile_close(cli_profile *profile);

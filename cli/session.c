@@ -33,6 +33,44 @@ void cli_explain_device(hone_status status, hone_error *error) {
                        error->message);
 }
 
+// Adds why auto did not take this GPU.
+static void why_not(const char *name, hone_text *why) {
+    const hone_device_description description = {.name = name, .testing = HONE_TESTING_KNOWN};
+    hone_device *device = NULL;
+    hone_device_facts facts;
+    hone_error reason = {0};
+    hone_status status;
+    CLI_WAIT(status, hone_device_open(&description, &device, &reason), &reason);
+    if (status != HONE_OK) {
+        hone_text_print(why, "; %s: %s", name, cli_reason(&reason));
+    } else {
+        hone_device_facts_read(device, &facts);
+        hone_text_print(why, "; %s: %s %s", name, facts.hardware,
+                        facts.software ? "is a program, not a GPU" : "failed when it was tried");
+    }
+    hone_device_close(device);
+}
+
+// For -v: that auto found no GPU to use, and why, as 'hone devices' tells it.
+static void tell_auto(const hone_device *taken) {
+    static const char *const kinds[] = {"vulkan", "webgpu"};
+    hone_text why = {0};
+    if (strcmp(hone_device_name(taken), "cpu") != 0) return;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        size_t count = 0;
+        hone_error reason = {0};
+        if (hone_device_count(kinds[k], &count, &reason) != HONE_OK)
+            hone_text_print(&why, "; %s: %s", kinds[k], cli_reason(&reason));
+        for (size_t i = 0; i < count; i++) {
+            char name[32];
+            snprintf(name, sizeof(name), "%s:%zu", kinds[k], i);
+            why_not(name, &why);
+        }
+    }
+    cli_note("device auto: the CPU is taken%s", why.bytes ? why.bytes : "");
+    hone_text_clear(&why);
+}
+
 hone_status cli_device_open(const cli_common *common, hone_device **out, hone_error *error) {
     *out = NULL;
     const hone_device_description description = {
@@ -50,8 +88,10 @@ hone_status cli_device_open(const cli_common *common, hone_device **out, hone_er
         }
     } while (status == HONE_PENDING);
     cli_explain_device(status, error);
-    if (status == HONE_OK) cli_note_switched_off(*out);
-    return status;
+    if (status != HONE_OK) return status;
+    cli_note_switched_off(*out);
+    if (common->verbose && (!common->device || strcmp(common->device, "auto") == 0)) tell_auto(*out);
+    return HONE_OK;
 }
 
 hone_status cli_session_open(const cli_common *common, const char *model, const char *adapter, cli_session *out,

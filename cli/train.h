@@ -33,6 +33,7 @@ typedef struct train_settings {
 } train_settings;
 
 #define TRAIN_MOST_FIELDS 40
+#define TRAIN_STOPPING    "finishing the steps that are under way, then saving; Ctrl-C again ends at once"
 
 // A run from the first look at its files to the last.
 typedef struct train_run {
@@ -64,6 +65,7 @@ typedef struct train_run {
     int64_t skipped;
     int64_t recoveries; // of the GPU, that the user was told of
     bool unheard;       // standard output takes no more
+    bool told_stopping; // that steps are finished first
 } train_run;
 
 // What hone plan shares with hone train.
@@ -115,7 +117,7 @@ size_t train_find_choices(const train_run *run, uint64_t limit, train_choice cho
 const char *train_choice_text(const train_run *run, const train_choice *choice, char *text, size_t size);
 const char *train_choice_cost(const train_run *run, const train_choice *choice, char *text, size_t size);
 
-// The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then.
+// The steps, evaluations and saves. HONE_INTERRUPTED when asked to stop: the state is saved then, if a step was done.
 HONE_MUST_USE hone_status train_loop(train_run *run, hone_error *error);
 // Evaluates, adapter and report in the folder, the last line.
 HONE_MUST_USE hone_status train_finish(train_run *run, hone_error *error);

@@ -11,6 +11,12 @@ static const hone_train_options *options_of(const train_run *run) {
     return hone_trainer_options(run->trainer);
 }
 
+// A run that is resumed may have done more than is asked for now.
+static int64_t all_steps(const train_run *run) {
+    const int64_t done = hone_trainer_done_steps(run->trainer);
+    return done > options_of(run)->steps ? done : options_of(run)->steps;
+}
+
 static bool for_people(const train_run *run) {
     return !run->settings->common.json && !run->settings->common.quiet;
 }
@@ -102,6 +108,14 @@ static void tell_recovery(train_run *run) {
     run->recoveries = count;
 }
 
+// Once: Ctrl-C was noticed, but the device is not done with what it has.
+static void tell_stopping(train_run *run) {
+    if (run->told_stopping || run->settings->common.quiet || cli_interrupt_told()) return;
+    run->told_stopping = true;
+    cli_progress_clear(&run->progress);
+    cli_note(TRAIN_STOPPING);
+}
+
 // --- parts of the loop ------------------------------------------------------------------------------------------------------
 
 static void note_step(train_run *run, const hone_step_report *r) {
@@ -119,6 +133,7 @@ static hone_status step(train_run *run, hone_step_report *r, hone_error *error) 
     hone_status status;
     do {
         const bool stopping = cli_interrupted() || run->unheard; // steps that were begun are finished
+        if (cli_interrupted()) tell_stopping(run);
         hone_trainer_go_ahead(run->trainer, stopping ? 0 : next_stop(run, hone_trainer_done_steps(run->trainer)));
         status = hone_trainer_step(run->trainer, r, error);
     } while (status == HONE_PENDING);
@@ -132,23 +147,29 @@ static hone_status step(train_run *run, hone_step_report *r, hone_error *error) 
     return status;
 }
 
-static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
-    double loss = 0;
-    int64_t tokens = 0;
+static hone_status measure(train_run *run, double *loss, int64_t *tokens, hone_error *error) {
     hone_status status;
-    cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
-                      (long long)options_of(run)->steps);
     hone_trainer *const evaluator = run->evaluator ? run->evaluator : run->trainer;
+    HONE_TRY(cli_profile_pause(&run->profile, error));
     do {
-        CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, &loss, &tokens, error), error);
+        CLI_WAIT(status, hone_trainer_evaluate(evaluator, run->valid, loss, tokens, error), error);
         if (status != HONE_DEVICE_LOST || !run->evaluator) break;
         CLI_WAIT(status, hone_trainer_recover(run->trainer, error), error); // which brings the evaluator back, too
     } while (status == HONE_OK);
     tell_recovery(run);
-    HONE_TRY(status);
+    if (status == HONE_OK || status == HONE_INTERRUPTED) HONE_TRY(cli_profile_go_on(&run->profile, error));
+    return status;
+}
+
+static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
+    double loss = 0;
+    int64_t tokens = 0;
+    cli_progress_show(&run->progress, true, "step %lld/%lld  evaluating", (long long)at,
+                      (long long)options_of(run)->steps);
+    HONE_TRY(measure(run, &loss, &tokens, error));
     run->eval_loss = loss;
     hone_text line = {0};
-    status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
+    hone_status status = hone_metrics_evaluation(run->folder->metrics, at, loss, tokens, &line, error);
     if (status == HONE_OK && run->settings->common.json) status = print_line(run, line.bytes, error);
     hone_text_clear(&line);
     if (status != HONE_OK || !for_people(run)) return status;
@@ -161,7 +182,7 @@ static hone_status evaluate(train_run *run, int64_t at, hone_error *error) {
 static hone_status save(train_run *run, const char *what, bool last, hone_error *error) {
     char state[160];
     snprintf(state, sizeof state, "%s: %lld of %lld steps", what, (long long)hone_trainer_done_steps(run->trainer),
-             (long long)options_of(run)->steps);
+             (long long)all_steps(run));
     const hone_report report = {.title = run->settings->output,
                                 .state = state,
                                 .settings = run->fields,
@@ -186,6 +207,8 @@ static hone_status stop(train_run *run, hone_error *error) {
     const long long of = (long long)options_of(run)->steps;
     if (at == 0) return cli_stopped(error); // nothing to save
     HONE_TRY(save(run, "interrupted", false, error));
+    cli_progress_clear(&run->progress);
+    if (run->settings->profile && hone_trainer_times(run->trainer).steps > 0) HONE_TRY(train_print_profile(run, error));
     if (run->settings->common.json) {
         cli_json json = {0};
         cli_json_bool(&json, "done", false);
@@ -201,11 +224,25 @@ static hone_status stop(train_run *run, hone_error *error) {
                           at, of, run->folder->state);
 }
 
+// The state knows of rows held out, not of a file of them: that there was one, the metrics tell.
+static void tell_validation(const train_run *run) {
+    const hone_metrics *const m = run->folder->metrics;
+    if (run->valid || run->settings->common.quiet || hone_trainer_done_steps(run->trainer) >= options_of(run)->steps)
+        return;
+    for (size_t i = 0; i < m->count; i++) {
+        if (!m->rows[i].evaluation) continue;
+        cli_note("'%s' was validated so far: to go on with that, give --valid FILE again", run->folder->path);
+        return;
+    }
+}
+
 static hone_status open_folder(train_run *run, hone_error *error) {
     const train_settings *const s = run->settings;
     train_fill_fields(run);
     if (!s->resume) return hone_run_folder_create(s->output, &run->folder, error);
-    return hone_run_folder_resume(s->output, hone_trainer_done_steps(run->trainer), &run->folder, error);
+    HONE_TRY(hone_run_folder_resume(s->output, hone_trainer_done_steps(run->trainer), &run->folder, error));
+    tell_validation(run);
+    return HONE_OK;
 }
 
 // One step and what follows it.
@@ -283,7 +320,8 @@ static void recall_losses(train_run *run) {
 static hone_status print_done_json(const train_run *run, const char *adapter, double seconds, hone_error *error) {
     cli_json json = {0};
     cli_json_bool(&json, "done", true);
-    cli_json_integer(&json, "steps", options_of(run)->steps);
+    cli_json_integer(&json, "steps", all_steps(run));
+    if (all_steps(run) > options_of(run)->steps) cli_json_integer(&json, "steps_asked", options_of(run)->steps);
     cli_json_number(&json, "loss", run->last_loss);
     if (run->valid) cli_json_number(&json, "eval_loss", run->eval_loss);
     cli_json_text(&json, "adapter", adapter);
@@ -304,9 +342,11 @@ static hone_status print_done(train_run *run, const char *adapter, bool nothing,
     if (run->settings->common.json) return print_done_json(run, adapter, seconds, error);
     if (run->settings->common.quiet) return HONE_OK;
     cli_progress_clear(&run->progress);
-    if (nothing) {
-        printf("nothing to do: all %lld steps of '%s' are done\n", (long long)options_of(run)->steps,
-               run->folder->path);
+    if (nothing && all_steps(run) > options_of(run)->steps) {
+        printf("nothing to do: %lld steps of '%s' are done already, %lld are asked for\n", (long long)all_steps(run),
+               run->folder->path, (long long)options_of(run)->steps);
+    } else if (nothing) {
+        printf("nothing to do: all %lld steps of '%s' are done\n", (long long)all_steps(run), run->folder->path);
     } else {
         printf("done     loss %.4f to %.4f", run->first_loss, run->last_loss);
         if (!isnan(run->eval_loss)) printf(", validation loss %.4f", run->eval_loss);

@@ -23,20 +23,58 @@ static void remove_within(const hone_run_folder *folder, const char *name) {
     hone_free(path);
 }
 
-hone_status hone_run_folder_check(const char *path, bool resume, hone_error *error) {
-    if (!resume) {
-        HONE_FAIL_IF(hone_path_exists(path), error, EXISTS,
-                     "'%s' exists already: choose another -o, or --resume to go on", path);
-        return HONE_OK;
+// NAME.tmp and a number, where NAME is one that a run has: what a killed process had begun.
+static bool is_leftover(const char *name) {
+    static const char *const names[] = {STATE, REPORT, "adapter.gguf", "adapter_model.safetensors",
+                                        "adapter_config.json"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) == 0 && strncmp(name + length, ".tmp", 4) == 0) return true;
     }
-    HONE_FAIL_IF(!hone_path_is_folder(path), error, NOT_FOUND,
+    return false;
+}
+
+// Whether the folder is what a run leaves that ended before anything was saved: metrics, and nothing that is somebody else's.
+static bool is_unsaved_run(const char *path) {
+    bool metrics = false, other = false;
+    DIR *const directory = opendir(path);
+    if (!directory) return false;
+    for (const struct dirent *entry; (entry = readdir(directory));) {
+        const char *const name = entry->d_name;
+        if (strcmp(name, METRICS) == 0)
+            metrics = true;
+        else if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_leftover(name))
+            other = true;
+    }
+    closedir(directory);
+    return metrics && !other;
+}
+
+#define MAY_BE_DELETED "it may be deleted, unless a run is going on in it"
+
+static hone_status refuse_existing(const char *path, bool state, hone_error *error) {
+    HONE_FAIL_IF(state, error, EXISTS, "'%s' exists already: choose another -o, or --resume to go on", path);
+    HONE_FAIL_IF(is_unsaved_run(path), error, EXISTS,
+                 "'%s' exists already, but nothing was saved there: " MAY_BE_DELETED ", or choose another -o", path);
+    HONE_FAIL(error, EXISTS, "'%s' exists already%s: choose another -o", path,
+              hone_path_is_folder(path) ? ", without a state.hone to resume from" : "");
+}
+
+static hone_status refuse_unsaved(const char *path, hone_error *error) {
+    HONE_FAIL(error, NOT_FOUND, "'%s' has no " STATE " to resume from: nothing was saved there; %s", path,
+              is_unsaved_run(path) ? MAY_BE_DELETED : "choose another -o, without --resume, to begin a run");
+}
+
+hone_status hone_run_folder_check(const char *path, bool resume, hone_error *error) {
+    HONE_FAIL_IF(resume && !hone_path_is_folder(path), error, NOT_FOUND,
                  "'%s' is no run to resume: there is no such folder; leave --resume out to begin one", path);
+    if (!resume && !hone_path_exists(path)) return HONE_OK;
     char *state = NULL;
     HONE_TRY(hone_path_join(path, STATE, &state, error));
     const bool there = hone_path_exists(state);
     hone_free(state);
-    HONE_FAIL_IF(!there, error, NOT_FOUND, "'%s' has no " STATE " to resume from: nothing was saved there", path);
-    return HONE_OK;
+    if (!resume) return refuse_existing(path, there, error);
+    return there ? HONE_OK : refuse_unsaved(path, error);
 }
 
 static hone_status allocate(const char *path, hone_run_folder **out, hone_error *error) {
@@ -78,18 +116,11 @@ hone_status hone_run_folder_create(const char *path, hone_run_folder **out, hone
     return status;
 }
 
-// Files that a killed process had begun: NAME.tmp and a number, where NAME is one that a run has.
 static void remove_leftovers(const hone_run_folder *folder) {
-    static const char *const names[] = {STATE, REPORT, "adapter.gguf", "adapter_model.safetensors",
-                                        "adapter_config.json"};
     DIR *const directory = opendir(folder->path);
     if (!directory) return;
     for (const struct dirent *entry; (entry = readdir(directory));) {
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-            const size_t length = strlen(names[i]);
-            if (strncmp(entry->d_name, names[i], length) == 0 && strncmp(entry->d_name + length, ".tmp", 4) == 0)
-                remove_within(folder, entry->d_name);
-        }
+        if (is_leftover(entry->d_name)) remove_within(folder, entry->d_name);
     }
     closedir(directory);
 }

@@ -12,7 +12,9 @@ printf '\000\000\300\177' | dd of=nan.gguf bs=1 seek=$(($(wc -c <nan.gguf) - 4))
 printf 'this is no model, but it is long enough to be looked at\n' >text.gguf
 : >empty.gguf
 mkdir folder
-mkdir exists
+mkdir exists unsaved
+: >unsaved/metrics.jsonl
+: >unsaved/state.hone.tmp1
 conversations 4 >good.jsonl
 : >empty.jsonl
 printf '\n\n   \n' >blank.jsonl
@@ -62,7 +64,11 @@ bad model.gguf unanswered.jsonl "unanswered.jsonl"
 bad model.gguf invalid.jsonl "invalid.jsonl" "--replace-invalid"
 
 expect 1 train model.gguf good.jsonl -o exists
-says "'exists' exists already: choose another -o, or --resume to go on"
+says "'exists' exists already, without a state.hone to resume from: choose another -o"
+expect 1 train model.gguf good.jsonl -o unsaved
+says "'unsaved' exists already, but nothing was saved there" "may be deleted"
+expect 1 train model.gguf good.jsonl -o unsaved --resume
+says "'unsaved' has no state.hone" "nothing was saved there" "may be deleted"
 expect 1 train model.gguf good.jsonl -o good.jsonl
 says "'good.jsonl' exists already"
 expect 1 train model.gguf good.jsonl -o missing/run --steps 1

@@ -56,10 +56,10 @@ cmp -s text-cpu "text-$device" || fail "hone generate gives $(cat "text-$device"
 expect 0 bench --train model.gguf --device "$device" --batch 1 --sequence 16 --steps 1 --json
 prints '"case":"train"'
 
-# Steps that are queued when the signal comes are finished and have their lines.
+# Steps that are queued when the signal comes are finished and have their lines, and this is said.
 called="train, then SIGTERM"
 # shellcheck disable=SC2086
-"$hone" train model.gguf data.jsonl $settings -o stopped --steps 3000 --save-every 0 --json >out 2>err &
+"$hone" train model.gguf data.jsonl $settings -o stopped --steps 3000 --save-every 0 --copy-every 3000 --json >out 2>err &
 process=$!
 tries=0
 while [ "$(cat stopped/metrics.jsonl 2>/dev/null | wc -l)" -lt 3 ] && [ $tries -lt 1200 ]; do
@@ -70,6 +70,11 @@ kill -TERM $process
 code=0
 wait $process || code=$?
 [ $code = 130 ] || fail "$called: exit code $code, not 130"
+[ "$device" = cpu ] || {
+    [ "$(sed -n 1p err)" = "hone: finishing the steps that are under way, then saving; Ctrl-C again ends at once" ] ||
+        fail "$called: the first line is not that steps are finished: $(cat err)"
+    sed -i 1d err
+}
 says "interrupted after step" "--resume"
 steps=$(wc -l <stopped/metrics.jsonl)
 expect 0 info stopped/state.hone --json

@@ -30,6 +30,8 @@ for signal in TERM INT; do
     done=$(grep -c '"loss"' $run/metrics.jsonl)
     [ "$done" -lt 3000 ] || fail "$called: it ran to its end"
     [ "$(tail -n 1 out | sed -n 's/.*"interrupted":true,"step":\([0-9]*\).*/\1/p')" = "$done" ] || fail "$called: last line $(tail -n 1 out)"
+    expect 1 train model.gguf data.jsonl -o $run
+    says "'$run' exists already: choose another -o, or --resume to go on"
     expect 0 info $run/state.hone --json
     prints "\"step\":$done"
     [ -z "$(find $run -name '*.tmp*')" ] || fail "$called: temporary files are left"

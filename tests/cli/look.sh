@@ -75,7 +75,8 @@ expect 0 eval model.gguf heart.jsonl --answers --json --adapter run/adapter.gguf
 prints '"exact":1,'
 holds "$(number loss out)" '<' 0.1 || fail "eval: a loss of $(number loss out)"
 cp out gguf
-expect 0 eval model.gguf heart.jsonl --adapter run --show 1 --answers
+expect 0 eval model.gguf heart.jsonl --adapter run --show 1 --answers --device cpu
+[ "$(head -n 1 out | cut -c 1-14)" = "device   cpu, " ] || fail "eval: the first line is not the device: $(head -n 1 out)"
 prints "exact    1 of 1" "prompt"
 mkdir peft
 cp run/adapter_model.safetensors run/adapter_config.json peft

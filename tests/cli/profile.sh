@@ -36,12 +36,46 @@ events=$(parses trace seen/trace.json)
 grep -c '"name":"step","cat":"host"' seen/trace.json | grep -qx 3 || fail "not three steps in the trace"
 for phase in batch plan encode; do grep -qF "\"name\":\"$phase\"" seen/trace.json || fail "no $phase in the trace"; done
 
+# Evaluations are no part of the steps: not in the calls, the share, the plans or the trace.
+cp out without
+train -o valid --profile --json --valid data.jsonl --eval-every 1
+[ "$(count '"eval_loss":' valid/metrics.jsonl)" = 4 ] || fail "$(count '"eval_loss":' valid/metrics.jsonl) evaluations, not 4"
+[ "$("$check_json" sum calls out)" = "$all_calls" ] || fail "evaluations add to the calls: $("$check_json" sum calls out), not $all_calls"
+cmp -s valid/adapter.gguf plain/adapter.gguf || fail "$called: another adapter"
+holds "$(number busy_share out)" '<' 1.02 || fail "with evaluations the operators take $(number busy_share out) of the step"
+holds "$(number batch_ms out)" '>=' 0 && holds "$(number wait_ms out)" '>=' 0 && holds "$(number plan_seconds out)" '>' 0 ||
+    fail "times below 0: $(tail -n 2 out)"
+events=$(parses trace valid/trace.json)
+[ "${events#* }" = "$all_calls" ] || fail "with evaluations the trace has ${events#* } calls of operators, not $all_calls"
+grep -c '"name":"plan"' valid/trace.json | grep -qx "$(grep -c '"name":"plan"' seen/trace.json)" || fail "plans of evaluations are in the trace"
+cp without out
+
 # The operators take the time that falls from the largest.
 sed -n 's/^{"operator":.*"seconds":\([-0-9.e]*\),.*/\1/p' out >seconds
 sort -g -r seconds | cmp -s - seconds || fail "the table is not sorted by time"
 
 train -o table --profile
-prints "ms a step" "hone::adamw_step_guarded" "GFLOP/s" "GB/s" "table/trace.json" "perfetto"
+prints "ms a step" "all calls" "hone::adamw_step_guarded" "GFLOP/s" "GB/s" "table/trace.json" "perfetto"
+
+# Ctrl-C: the table and the trace are of the steps that were done.
+called="train --profile, then SIGINT"
+# shellcheck disable=SC2086
+"$hone" train model.gguf data.jsonl $settings --steps 100000 --save-every 0 -o stopped --profile --json >out 2>err &
+process=$!
+tries=0
+while [ "$(cat stopped/metrics.jsonl 2>/dev/null | wc -l)" -lt 2 ] && [ $tries -lt 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+kill -INT $process
+code=0
+wait $process || code=$?
+[ $code = 130 ] || fail "$called: exit code $code, not 130"
+parses lines out
+prints "\"profile\":true,\"clock\":" "\"steps\":$(count '"lr":' stopped/metrics.jsonl)," '"operator":"hone::adamw_step_guarded"'
+tail -n 1 out | grep -qF '"interrupted":true' || fail "$called: the last line is $(tail -n 1 out)"
+parses trace stopped/trace.json >events
+
 [ "$device" = cpu ] || finish # a GPU in software takes minutes for the products that bench measures
 expect 0 bench --train model.gguf --sequence 48 --steps 2 --profile --trace of_bench.json --json --device "$device"
 parses lines out

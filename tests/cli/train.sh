@@ -47,6 +47,12 @@ cmp -s a b || fail "metrics differ after stop and resume"
 # A finished run says so.
 expect 0 train model.gguf data.jsonl -o parts --resume
 prints "nothing to do: all 10 steps"
+expect 0 train model.gguf data.jsonl -o parts --resume --steps 3
+prints "nothing to do: 10 steps of 'parts' are done already, 3 are asked for"
+expect 0 train model.gguf data.jsonl -o parts --resume --steps 3 --json
+prints '{"done":true,"steps":10,"steps_asked":3,'
+cmp -s whole/state.hone parts/state.hone || fail "$called: another state"
+grep -qF "done: 10 of 10 steps" parts/report.html || fail "$called: the report does not say 10 of 10 steps"
 expect 1 train model.gguf data.jsonl -o parts --resume --rank 8
 says "rank is 4, not 8"
 expect 1 train model.gguf data.jsonl -o parts --resume --batch 2
@@ -104,6 +110,16 @@ prints '"rows":9'
 [ "$(number eval_loss out)" = "$(sed -n 's/.*"eval_loss":\([0-9.]*\).*"step":6}/\1/p' out)" ] || fail "the last eval_loss is not that of step 6"
 train -o valid-file --epochs 2 --valid other.jsonl -q
 [ "$(count eval_loss valid-file/metrics.jsonl)" = 3 ] || fail "not one evaluation before and after each epoch"
+expect 0 train model.gguf data.jsonl -o valid-file --resume --valid other.jsonl --epochs 3
+silent
+expect 0 train model.gguf data.jsonl -o valid-file --resume --epochs 4
+says "'valid-file' was validated so far" "give --valid FILE again"
+expect 0 train model.gguf data.jsonl -o valid-file --resume --epochs 5 -q
+silent
+expect 0 train model.gguf data.jsonl -o valid-file --resume
+silent
+expect 0 train model.gguf data.jsonl -o valid --resume --steps 7
+silent
 
 # The run's own rows, without naming again what made them; other rows are refused by what differs.
 printf '{"text":"a much longer text than the others, of which a part is cut away"}\n' >>data.jsonl

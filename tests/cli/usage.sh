@@ -23,7 +23,8 @@ for command in train generate eval data tokenize plan info run ops bench; do
 done
 expect 0 help
 silent
-prints "train" "Exit codes"
+prints "train" "Exit codes" "130 interrupted: training that has done a step saves its state first, unless interrupted twice"
+grep -E '^.{121}' out && fail "hone help: a line of more than 120 characters"
 expect 2 help nothing
 says "there is no command 'nothing'"
 expect 0 --version

@@ -33,12 +33,22 @@ grep -q "^vulkan .*not usable: " "$work/out" || fail "hone devices gives no reas
 grep -qE "(vulkan|webgpu):? .*(vulkan|webgpu):" "$work/out" && fail "hone devices says the device's name twice"
 "$hone" selftest --device auto >"$work/out" 2>&1 || fail "auto without a GPU"
 grep -q "^cpu: " "$work/out" || fail "auto does not take the CPU"
+# Why, -v tells; the model is not there, which is found after the device.
+"$hone" generate "$work/model.gguf" -p x -v >"$work/out" 2>&1 && fail "a model that is not there"
+grep -q "^hone: device auto: the CPU is taken; vulkan: no GPU.*; webgpu: no GPU" "$work/out" || fail "-v does not say why the CPU"
+"$hone" generate "$work/model.gguf" -p x >"$work/out" 2>&1 && fail "a model that is not there"
+grep -q "device auto" "$work/out" && fail "auto says without -v why it takes the CPU"
+"$hone" generate "$work/model.gguf" -p x -v --device cpu >"$work/out" 2>&1 && fail "a model that is not there"
+grep -q "device auto" "$work/out" && fail "auto is named where the CPU was asked for"
 unset VK_ICD_FILENAMES VK_DRIVER_FILES
 
 # auto leaves a GPU in software alone, by whatever interface.
 if "$hone" devices --json | grep -q '"software":true' && ! "$hone" devices --json | grep -q '"memory_bytes".*"software":false'; then
     "$hone" selftest --device auto >"$work/out" 2>&1 || fail "auto with a GPU in software"
     grep -q "^cpu: " "$work/out" || fail "auto takes a GPU in software"
+    HONE_WGPU=/nowhere/libwgpu.so "$hone" generate "$work/model.gguf" -p x -v >"$work/out" 2>&1 && fail "a model that is not there"
+    grep -q "; webgpu: HONE_WGPU=/nowhere/libwgpu.so does not load" "$work/out" || fail "-v does not give WebGPU's reason"
+    grep -q "; vulkan:0: .* is a program, not a GPU" "$work/out" || fail "-v does not say that the GPU is software"
 fi
 
 # WebGPU's library: none there, no library, a library of something else, wgpu-native of another version. Each is named by its

@@ -35,7 +35,9 @@ static void an_empty_run_leaves_nothing(void **state) {
     assert_int_equal(hone_run_folder_create("run", &run, NULL), HONE_OK);
     assert_true(hone_path_exists("run/metrics.jsonl"));
     assert_int_equal(hone_run_folder_check("run", false, &error), HONE_EXISTS);
-    assert_string_equal(error.message, "'run' exists already: choose another -o, or --resume to go on");
+    assert_string_equal(error.message,
+                        "'run' exists already, but nothing was saved there: it may be deleted, unless a run "
+                        "is going on in it, or choose another -o");
     assert_int_equal(hone_run_folder_check("run", true, &error), HONE_NOT_FOUND);
     assert_non_null(strstr(error.message, "state.hone"));
     hone_run_folder_close(run);
@@ -52,6 +54,9 @@ static void what_others_put_there_stays(void **state) {
     assert_int_equal(hone_file_write_all("run/notes", "x", 1, NULL), HONE_OK);
     hone_run_folder_close(run);
     assert_true(hone_path_exists("run/notes"));
+    hone_error error = {0};
+    assert_int_equal(hone_run_folder_check("run", false, &error), HONE_EXISTS); // which nobody is told to delete
+    assert_string_equal(error.message, "'run' exists already, without a state.hone to resume from: choose another -o");
     assert_false(hone_path_exists("run/metrics.jsonl"));
     unlink("run/notes");
     rmdir("run");
