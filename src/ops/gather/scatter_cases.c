@@ -80,5 +80,8 @@ const hone_op_case hone_cases_scatter[] = {
      HONE_TAKES(HONE_IN(0), HONE_CASE_I(0), HONE_IN(1), HONE_IN(2)), .reference = scatter},
     {VALUE, "one-hot of 512 labels", HONE_INPUTS(HONE_F32(512, 1000), HONE_I32_IN(0, 999, 512, 1)),
      HONE_TAKES(HONE_IN(0), HONE_CASE_I(1), HONE_IN(1), HONE_CASE_R(1)), .reference = scatter, .bench_only = true},
+    {SRC, "one of 1000 for each of 512",
+     HONE_INPUTS(HONE_F32(512, 1000), HONE_I32_IN(0, 999, 512, 1), HONE_F32(512, 1)),
+     HONE_TAKES(HONE_IN(0), HONE_CASE_I(1), HONE_IN(1), HONE_IN(2)), .reference = scatter, .bench_only = true},
     {0},
 };

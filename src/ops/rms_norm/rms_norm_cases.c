@@ -82,5 +82,8 @@ const hone_op_case hone_cases_rms_norm[] = {
     {"hone::rms_norm_weight_backward", "no rows", HONE_INPUTS(HONE_F32(0, 16), HONE_F32(0, 16)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_R(1e-5)), .reference = weight_backward,
      .tolerance = HONE_TOLERANCE_SIMPLE},
+    {"hone::rms_norm_weight_backward", "SmolLM2, 512 tokens", HONE_INPUTS(HONE_F32(512, 576), HONE_F32(512, 576)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_R(1e-5)), .reference = weight_backward,
+     .tolerance = HONE_TOLERANCE_SIMPLE, .bench_only = true},
     {0},
 };

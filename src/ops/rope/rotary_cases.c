@@ -109,5 +109,12 @@ const hone_op_case hone_cases_rotary[] = {
     BACK(BOTH, "SmolLM2's queries and keys", neighbours,
          HONE_INPUTS(HONE_F32(1, 512, 9, 64), HONE_F32(1, 512, 3, 64), HONE_F32(512, 32), HONE_F32(512, 32)),
          HONE_TAKES(TENSORS), .bench_only = true, .bench_flop = 512 * 12 * 64 * 3),
+    BACK(INTER, "SmolLM2's queries", interleaved, HONE_INPUTS(HONE_F32(9, 512, 64), HONE_F32(512, 64)),
+         HONE_TAKES(HONE_IN(0), HONE_IN(1)), .bench_only = true),
+    BACK("hone::apply_rotary_emb_interleaved_backward", "SmolLM2's queries", interleaved_back,
+         HONE_INPUTS(HONE_F32(9, 512, 64), HONE_F32(512, 64)), HONE_TAKES(HONE_IN(0), HONE_IN(1)), .bench_only = true),
+    BACK("hone::apply_rotary_emb_hf_backward", "SmolLM2's queries and keys", halves_back,
+         HONE_INPUTS(HONE_F32(1, 512, 9, 64), HONE_F32(1, 512, 3, 64), HONE_F32(512, 64), HONE_F32(512, 64)),
+         HONE_TAKES(TENSORS, HONE_CASE_I(0)), .bench_only = true),
     {0},
 };

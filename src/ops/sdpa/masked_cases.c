@@ -184,5 +184,7 @@ const hone_op_case hone_cases_masked[] = {
          HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(9))),
     EDGE("llama::update_cache_", "several blocks", update, HONE_INPUTS(HONE_F32(1, 99, 9, 64), HONE_F32(1, 60, 9, 64)),
          HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(30))),
+    {"llama::update_cache_", "64 of 2048 positions", HONE_INPUTS(HONE_F32(1, 2048, 3, 64), HONE_F32(1, 64, 3, 64)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_LIVE(512)), .reference = update, .bench_only = true},
     {0},
 };

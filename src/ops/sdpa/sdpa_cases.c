@@ -211,5 +211,7 @@ const hone_op_case hone_cases_sdpa[] = {
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(9)), .reference = cache_write},
     {"hone::cache_write_", "before the first", HONE_INPUTS(HONE_F32(9, 6), HONE_F32(3, 6)),
      HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_I(-2)), .reference = cache_write},
+    {"hone::cache_write_", "64 of 2048 positions", HONE_INPUTS(HONE_F32(2048, 192), HONE_F32(64, 192)),
+     HONE_TAKES(HONE_IN(0), HONE_IN(1), HONE_CASE_LIVE(512)), .reference = cache_write, .bench_only = true},
     {0},
 };

@@ -138,5 +138,8 @@ const hone_op_case hone_cases_border[] = {
      .reference = flip, .bench_only = true},
     {"aten::repeat", "keys of 3 heads to 9", HONE_INPUTS(HONE_F32(3, 1, 512, 64)),
      HONE_TAKES(HONE_IN(0), HONE_CASE_IS(1, 3, 1, 1)), .reference = repeat, .bench_only = true},
+    {"aten::arange.start_step", "a million i32",
+     HONE_TAKES(HONE_CASE_I(0), HONE_CASE_I(1000000), HONE_CASE_I(1), HONE_CASE_I(3)), .reference = arange,
+     .bench_only = true},
     {0},
 };

@@ -142,6 +142,8 @@ static void fill(const hone_reference *run) {
      .gradient_tolerance = HONE_TOLERANCE_SIMPLE}
 #define PLAIN(op_, name_, function, input, ...)                                                                        \
     {op_, name_, HONE_INPUTS(input), HONE_TAKES(__VA_ARGS__), .reference = function}
+#define TIMED(op_, name_, function, input, ...)                                                                        \
+    {op_, name_, HONE_INPUTS(input), HONE_TAKES(__VA_ARGS__), .reference = function, .bench_only = true}
 #define ANY(type_, ...) {.type = {HONE_DTYPE_##type_, HONE_DIMS_(__VA_ARGS__)}, .low = 0, .high = 2}
 #define NO_LIST         {.kind = HONE_ARGUMENT_INTEGERS}
 #define LIST(...)                                                                                                      \
@@ -241,5 +243,34 @@ const hone_op_case hone_cases_shape[] = {
     PLAIN("aten::full_like", "f32", fill, HONE_F32(3, 5), HONE_IN(0), HONE_CASE_R(-1)),
     PLAIN("aten::full_like", "bool by code", fill, HONE_F32(3, 5), HONE_IN(0), HONE_CASE_B(1), HONE_CASE_I(11)),
     PLAIN("aten::fill.Scalar", "i32", fill, HONE_I32_IN(0, 9, 7), HONE_IN(0), HONE_CASE_I(4)),
+
+    // A model of width 576 at 512 tokens, and a million elements. What is a view is an alias in a plan, and takes nothing.
+    TIMED("aten::view_copy", "512 x 576", same, HONE_F32(512, 576), HONE_IN(0), HONE_CASE_IS(512, 9, 64)),
+    TIMED("aten::unsqueeze_copy", "512 x 576", same, HONE_F32(512, 576), HONE_IN(0), HONE_CASE_I(0)),
+    TIMED("aten::squeeze_copy", "512 x 576", same, HONE_F32(1, 512, 576), HONE_IN(0)),
+    TIMED("aten::squeeze_copy.dim", "512 x 576", same, HONE_F32(1, 512, 576), HONE_IN(0), HONE_CASE_I(0)),
+    TIMED("aten::squeeze_copy.dims", "512 x 576", same, HONE_F32(1, 512, 576), HONE_IN(0), HONE_CASE_IS(0)),
+    TIMED("aten::clone", "a million", same, HONE_F32(1000, 1000), HONE_IN(0)),
+    TIMED("aten::permute_copy", "9 heads to the front", permute, HONE_F32(512, 9, 64), HONE_IN(0),
+          HONE_CASE_IS(1, 0, 2)),
+    TIMED("aten::permute_copy", "1024 x 1024 transposed", permute, HONE_F32(1024, 1024), HONE_IN(0),
+          HONE_CASE_IS(1, 0)),
+    TIMED("aten::expand_copy", "576 to 512 x 576", expand, HONE_F32(1, 576), HONE_IN(0), HONE_CASE_IS(512, 576)),
+    TIMED("aten::select_copy.int", "one of three", select, HONE_F32(512, 3, 576), HONE_IN(0), HONE_CASE_I(1),
+          HONE_CASE_I(1)),
+    TIMED("aten::slice_copy.Tensor", "half of the columns", slice, HONE_F32(512, 1152), HONE_IN(0), HONE_CASE_I(1),
+          HONE_CASE_I(576), HONE_CASE_I(1152)),
+    TIMED("aten::split_with_sizes_copy", "q, k and v", split, HONE_F32(512, 960), HONE_IN(0),
+          HONE_CASE_IS(576, 192, 192), HONE_CASE_I(1)),
+    {"aten::cat", "q, k and v", HONE_INPUTS(HONE_F32(512, 576), HONE_F32(512, 192), HONE_F32(512, 192)),
+     HONE_TAKES(LIST({1}, {2}, {3}), HONE_CASE_I(1)), .reference = cat, .bench_only = true},
+    {"aten::full", "a million", HONE_TAKES(HONE_CASE_IS(1000, 1000), HONE_CASE_R(2.5)), .reference = fill,
+     .bench_only = true},
+    TIMED("aten::full_like", "a million", fill, HONE_F32(1000, 1000), HONE_IN(0), HONE_CASE_R(-1)),
+    TIMED("aten::fill.Scalar", "a million", fill, HONE_F32(1000, 1000), HONE_IN(0), HONE_CASE_R(4)),
+    TIMED("aten::select_backward", "one of three", select_backward, HONE_F32(512, 576), HONE_IN(0),
+          HONE_CASE_IS(512, 3, 576), HONE_CASE_I(1), HONE_CASE_I(1)),
+    TIMED("hone::slice_backward", "half of the columns", slice_backward, HONE_F32(512, 576), HONE_IN(0),
+          HONE_CASE_IS(512, 1152), HONE_CASE_I(1), HONE_CASE_I(576), HONE_CASE_I(1152)),
     {0},
 };
